@@ -1,0 +1,2 @@
+//! The `prereg` command.
+fn main() {}
