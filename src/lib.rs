@@ -1,1 +1,4 @@
 //! prereg.
+pub mod engine;
+pub mod protocol;
+pub mod units;

@@ -1,0 +1,249 @@
+//! What is asked of a study or reported to it.
+//!
+//! Some of what a command carries is sealed: it is not part of the command's JSON, which the
+//! record shows to everybody, but is committed to beside it and opened after the study.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::protocol::registration::Registration;
+use crate::units::{Digest, Micros, RunId, Time};
+
+/// A command: who asks for what, and when.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Command {
+    /// When; never earlier than the command before it.
+    pub at: Time,
+    /// Who.
+    pub actor: String,
+    /// The operation's identity: the same key again returns the first answer.
+    pub key: String,
+    /// What.
+    pub action: Action,
+}
+
+/// What is asked or reported.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Action {
+    /// Puts a protocol on the record: its text and everything it resolves to.
+    Open {
+        /// The protocol file's exact text.
+        text: String,
+        /// What it resolves to.
+        registration: Box<Registration>,
+        /// The frame's tasks.
+        tasks: Vec<Value>,
+    },
+    /// Registers the protocol that was opened last.
+    Register {
+        /// The registration's digest.
+        registration: Digest,
+    },
+    /// Asks for a run of an arm on a task.
+    Start {
+        /// The task.
+        task: String,
+        /// The arm or control.
+        arm: String,
+        /// Where a run that is executed elsewhere can be found.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reference: Option<String>,
+    },
+    /// Reports that a run's arm has ended.
+    Finish {
+        /// The run.
+        run: RunId,
+        /// What everybody may see.
+        ending: Ending,
+        /// What is sealed.
+        #[serde(skip)]
+        execution: Option<Execution>,
+    },
+    /// Reports what is known of an ended run, for its outcomes to be computed.
+    Score {
+        /// The run.
+        run: RunId,
+        /// What is sealed.
+        #[serde(skip)]
+        evidence: Option<Evidence>,
+    },
+    /// Reports that a run will never be scored.
+    Close {
+        /// The run.
+        run: RunId,
+        /// Why.
+        cause: Cause,
+        /// What happened, for people.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        note: Option<String>,
+    },
+    /// Closes a run whose deadline has passed.
+    Expire {
+        /// The run.
+        run: RunId,
+    },
+    /// Records that somebody looked at sealed outcomes.
+    Unblind {},
+}
+
+impl Action {
+    /// Returns the run that the action is about, if it is about one.
+    pub fn run(&self) -> Option<RunId> {
+        match self {
+            Self::Finish { run, .. }
+            | Self::Score { run, .. }
+            | Self::Close { run, .. }
+            | Self::Expire { run } => Some(*run),
+            _ => None,
+        }
+    }
+
+    /// Returns the name of what the action seals, if it seals anything.
+    pub fn sealed_name(&self) -> Option<&'static str> {
+        match self {
+            Self::Finish { .. } => Some("execution"),
+            Self::Score { .. } => Some("evidence"),
+            _ => None,
+        }
+    }
+
+    /// Returns what the action seals.
+    pub fn sealed(&self) -> Option<Value> {
+        match self {
+            Self::Finish {
+                execution: Some(execution),
+                ..
+            } => serde_json::to_value(execution).ok(),
+            Self::Score {
+                evidence: Some(evidence),
+                ..
+            } => serde_json::to_value(evidence).ok(),
+            _ => None,
+        }
+    }
+
+    /// Puts back what the action seals, once its opening is known.
+    pub fn open(&mut self, sealed: Value) -> Result<(), serde_json::Error> {
+        match self {
+            Self::Finish { execution, .. } => *execution = Some(serde_json::from_value(sealed)?),
+            Self::Score { evidence, .. } => *evidence = Some(serde_json::from_value(sealed)?),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// How a run ended, as far as everybody may see.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ending {
+    /// How long it took; unknown for a run executed elsewhere.
+    pub wall: Option<Micros>,
+    /// Whether its time limit ended it.
+    pub timed_out: bool,
+}
+
+/// What was observed of a run's execution; never what it means.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Execution {
+    /// The exit status, unless a signal ended it.
+    pub exit: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// Processor time in milliseconds, where the system tells it.
+    pub cpu_ms: Option<u64>,
+    /// Whether a process outside the run's group held its output open.
+    pub leaked: bool,
+    /// Its standard output.
+    pub stdout: Option<Stream>,
+    /// Its standard error.
+    pub stderr: Option<Stream>,
+}
+
+/// What became of an output stream.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stream {
+    /// How many bytes were written.
+    pub bytes: u64,
+    /// How many of them were kept, from the beginning.
+    pub kept: u64,
+    /// The digest of all of them.
+    pub digest: Digest,
+}
+
+/// What is known of an ended run: raw, as it was found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Evidence {
+    /// How the judge ended, where one was executed.
+    pub judge: Option<Judged>,
+    /// The text of the report.
+    pub report: Option<String>,
+    /// The text of the claim.
+    pub claim: Option<String>,
+}
+
+/// How a judge ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Judged {
+    /// The exit status, unless a signal ended it or it never started.
+    pub exit: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// Whether its time limit ended it.
+    pub timed_out: bool,
+    /// Why it could not be executed.
+    pub fault: Option<String>,
+}
+
+/// Why a run is unjudged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cause {
+    /// The judge left no report.
+    NoReport,
+    /// The report is not JSON, or does not satisfy its schema.
+    BadReport,
+    /// The judge met its limit.
+    JudgeTimeout,
+    /// The judge failed.
+    JudgeError,
+    /// The report says that the infrastructure failed.
+    Infra,
+    /// An outcome could not be computed.
+    OutcomeError,
+    /// The run was not prepared or not started.
+    Failed,
+    /// The run met its limit, and the protocol does not score such runs.
+    TimedOut,
+    /// A person ended the run.
+    Cancelled,
+    /// Nobody knows how the run ended.
+    Lost,
+    /// The run's deadline passed.
+    Stale,
+}
+
+impl Cause {
+    /// Returns the cause as it is printed.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::NoReport => "no-report",
+            Self::BadReport => "bad-report",
+            Self::JudgeTimeout => "judge-timeout",
+            Self::JudgeError => "judge-error",
+            Self::Infra => "infra",
+            Self::OutcomeError => "outcome-error",
+            Self::Failed => "failed",
+            Self::TimedOut => "timed-out",
+            Self::Cancelled => "cancelled",
+            Self::Lost => "lost",
+            Self::Stale => "stale",
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! What a registered rule says no to: codes, the registered line, and whether to come back.
+//!
+//! The order of the variants is the order in which the guards stand. A refusal carries facts, and
+//! its sentence is made from them; the record keeps the facts alone.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::command::Cause;
+use super::slice::State;
+use crate::units::{Digest, RunId, Time};
+
+/// A registered rule, or the record's state, says no.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "code", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Refusal {
+    /// The protocol has keys that this version cannot enforce.
+    NotEnforced {
+        /// Their paths.
+        keys: Vec<String>,
+    },
+    /// No protocol stands on the record.
+    NotOpened {},
+    /// What is to be registered is not what was opened last.
+    NotOpenedLast {
+        /// The digest that was opened last.
+        opened: Digest,
+    },
+    /// Another registration stands.
+    RegistrationDiffers {
+        /// The registered digest.
+        registered: Digest,
+        /// The other one.
+        found: Digest,
+        /// What differs.
+        differs: Vec<String>,
+    },
+    /// The frame has no such task.
+    UnknownTask {
+        /// The task.
+        task: String,
+    },
+    /// The protocol has no such arm or control.
+    UnknownArm {
+        /// The arm.
+        arm: String,
+    },
+    /// The study is registered, and the task is in a pilot split.
+    SplitClosed {
+        /// The task.
+        task: String,
+    },
+    /// The task is confirmatory, and nothing is registered.
+    NotRegistered {
+        /// The task.
+        task: String,
+    },
+    /// The task is not drawn.
+    NotDrawn {
+        /// The task.
+        task: String,
+    },
+    /// Every slot of the arm on the task has ended or is under way.
+    SlotsUsed {
+        /// The task.
+        task: String,
+        /// The arm.
+        arm: String,
+    },
+    /// Another slot comes first.
+    OutOfOrder {
+        /// What may start now; none while runs that come first are under way.
+        next: Option<Next>,
+    },
+    /// As many runs are live as may be.
+    CapReached {
+        /// How many may be live at once.
+        runs_max: u32,
+    },
+    /// There is no such run.
+    UnknownRun {
+        /// The run.
+        run: RunId,
+    },
+    /// The run's deadline has passed.
+    Stale {
+        /// The run.
+        run: RunId,
+        /// When it was closed.
+        closed: Time,
+    },
+    /// The run is closed.
+    AlreadyClosed {
+        /// The run.
+        run: RunId,
+        /// Whether it is scored or unjudged.
+        state: State,
+        /// Why it is unjudged.
+        cause: Option<Cause>,
+    },
+    /// The run's ending was reported before.
+    AlreadyEnded {
+        /// The run.
+        run: RunId,
+    },
+    /// The run has not ended.
+    NotEnded {
+        /// The run.
+        run: RunId,
+    },
+    /// The run's deadline has not passed.
+    NotStale {
+        /// The run.
+        run: RunId,
+    },
+    /// The cause is one that only the engine finds.
+    NotACause {
+        /// The cause.
+        cause: Cause,
+    },
+    /// The operation's key was used for another command.
+    KeyReused {
+        /// The key.
+        key: String,
+    },
+}
+
+/// What may start now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Next {
+    /// The task.
+    pub task: String,
+    /// The arm.
+    pub arm: String,
+}
+
+/// Whether the same command can be granted at another time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Retry {
+    /// Never.
+    Never,
+    /// Once something else has happened.
+    Later,
+}
+
+impl Refusal {
+    /// Returns the stable code.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::NotEnforced { .. } => "not-enforced",
+            Self::NotOpened {} => "not-opened",
+            Self::NotOpenedLast { .. } => "not-opened-last",
+            Self::RegistrationDiffers { .. } => "registration-differs",
+            Self::UnknownTask { .. } => "unknown-task",
+            Self::UnknownArm { .. } => "unknown-arm",
+            Self::SplitClosed { .. } => "split-closed",
+            Self::NotRegistered { .. } => "not-registered",
+            Self::NotDrawn { .. } => "not-drawn",
+            Self::SlotsUsed { .. } => "slots-used",
+            Self::OutOfOrder { .. } => "out-of-order",
+            Self::CapReached { .. } => "cap-reached",
+            Self::UnknownRun { .. } => "unknown-run",
+            Self::Stale { .. } => "stale",
+            Self::AlreadyClosed { .. } => "already-closed",
+            Self::AlreadyEnded { .. } => "already-ended",
+            Self::NotEnded { .. } => "not-ended",
+            Self::NotStale { .. } => "not-stale",
+            Self::NotACause { .. } => "not-a-cause",
+            Self::KeyReused { .. } => "key-reused",
+        }
+    }
+
+    /// Returns the key of the protocol that holds the rule, as a JSON pointer.
+    pub fn rule(&self) -> Option<&'static str> {
+        match self {
+            Self::UnknownArm { .. } => Some("/arms"),
+            Self::UnknownTask { .. } => Some("/tasks/frame"),
+            Self::SplitClosed { .. } | Self::NotRegistered { .. } => Some("/tasks/splits"),
+            Self::NotDrawn { .. } => Some("/draw"),
+            Self::SlotsUsed { .. } => Some("/allocation/repeats"),
+            Self::OutOfOrder { .. } => Some("/allocation"),
+            Self::CapReached { .. } => Some("/allocation/runs_max"),
+            Self::Stale { .. } => Some("/attempts/stale_after"),
+            _ => None,
+        }
+    }
+
+    /// Returns whether asking again can help.
+    pub fn retry(&self) -> Retry {
+        match self {
+            Self::OutOfOrder { .. }
+            | Self::CapReached { .. }
+            | Self::NotRegistered { .. }
+            | Self::NotEnded { .. }
+            | Self::NotStale { .. }
+            | Self::NotOpened {} => Retry::Later,
+            _ => Retry::Never,
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotEnforced { keys } => {
+                write!(
+                    f,
+                    "this version cannot enforce {}; a registered key is never ignored",
+                    keys.join(", ")
+                )
+            }
+            Self::NotOpened {} => {
+                f.write_str("no protocol stands on this record; run `prereg register` first")
+            }
+            Self::NotOpenedLast { opened } => write!(
+                f,
+                "the protocol that was opened last is sha256:{}",
+                opened.short()
+            ),
+            Self::RegistrationDiffers {
+                registered,
+                found,
+                differs,
+            } => write!(
+                f,
+                "sha256:{} is registered, and this is sha256:{}; what differs: {}",
+                registered.short(),
+                found.short(),
+                differs.join(", ")
+            ),
+            Self::UnknownTask { task } => write!(f, "`{task}` is not a task of the frame"),
+            Self::UnknownArm { arm } => write!(
+                f,
+                "`{arm}` is neither an arm nor a control of this protocol"
+            ),
+            Self::SplitClosed { task } => write!(
+                f,
+                "`{task}` is a pilot task, and pilots end with the registration"
+            ),
+            Self::NotRegistered { task } => write!(
+                f,
+                "`{task}` is a confirmatory task, and nothing is registered yet"
+            ),
+            Self::NotDrawn { task } => write!(f, "`{task}` is not among the drawn tasks"),
+            Self::SlotsUsed { task, arm } => write!(
+                f,
+                "every slot of {arm} on `{task}` has ended or is under way"
+            ),
+            Self::OutOfOrder { next: Some(next) } => write!(
+                f,
+                "another slot comes first: {} on `{}`",
+                next.arm, next.task
+            ),
+            Self::OutOfOrder { next: None } => {
+                f.write_str("the slots that come first are under way")
+            }
+            Self::CapReached { runs_max: 1 } => f.write_str("one run is live, and no more may be"),
+            Self::CapReached { runs_max } => {
+                write!(f, "{runs_max} runs are live, and no more may be")
+            }
+            Self::UnknownRun { run } => write!(f, "there is no run {run}"),
+            Self::Stale { run, closed } => write!(
+                f,
+                "run {run} passed its deadline and was closed at {closed}"
+            ),
+            Self::AlreadyClosed {
+                run,
+                state: State::Scored,
+                ..
+            } => write!(f, "run {run} is scored, and the first score stands"),
+            Self::AlreadyClosed { run, cause, .. } => {
+                write!(
+                    f,
+                    "run {run} is unjudged ({})",
+                    cause.map_or("closed", Cause::text)
+                )
+            }
+            Self::AlreadyEnded { run } => write!(f, "the ending of run {run} was reported before"),
+            Self::NotEnded { run } => write!(f, "run {run} is still live; report its ending first"),
+            Self::NotStale { run } => write!(f, "the deadline of run {run} has not passed"),
+            Self::NotACause { cause } => write!(
+                f,
+                "`{}` is found by the engine and not reported",
+                cause.text()
+            ),
+            Self::KeyReused { key } => write!(f, "the key `{key}` belongs to another command"),
+        }
+    }
+}

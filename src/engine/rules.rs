@@ -1,0 +1,171 @@
+//! The rules of a study, ready to be applied: the registration with its plan and expressions.
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use serde_json::Value;
+
+use super::scoring::Scorer;
+use crate::protocol::frame::{self, Task};
+use crate::protocol::model::Protocol;
+use crate::protocol::plan::Plan;
+use crate::protocol::registration::Registration;
+use crate::units::{Digest, Time};
+
+/// A registration with everything that follows from it.
+#[derive(Debug)]
+pub struct Rules {
+    registration: Registration,
+    digest: Digest,
+    tasks: Vec<Task>,
+    index: HashMap<String, Indexed>,
+    drawn: frame::Drawn,
+    plan: Plan,
+    pilot: Plan,
+    scorer: OnceLock<Result<Scorer, String>>,
+}
+
+/// Where a task stands in the frame, and what it is for.
+#[derive(Clone, Copy, Debug)]
+struct Indexed {
+    frame: usize,
+    phase: Option<Phase>,
+}
+
+/// What a task is for, and its place there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Phase {
+    /// Whether it is drawn for the registered plan, or a pilot.
+    pub confirmatory: bool,
+    /// Its place in the draw, or among the pilots, from 0.
+    pub index: u64,
+}
+
+impl Rules {
+    /// Takes a registration and the frame's tasks.
+    ///
+    /// Refuses tasks that are not those whose digest the registration binds.
+    pub fn new(registration: Registration, tasks: Vec<Task>) -> Result<Self, String> {
+        if frame::digest(&tasks) != registration.frame {
+            return Err("the tasks are not those that the frame's digest binds".to_owned());
+        }
+        let protocol = &registration.protocol;
+        let drawn = frame::draw(protocol, &tasks);
+        let mut phases: Vec<Option<Phase>> = vec![None; tasks.len()];
+        for (confirmatory, list) in [(true, &drawn.confirmatory), (false, &drawn.pilot)] {
+            for (index, task) in list.iter().enumerate() {
+                phases[*task] = Some(Phase {
+                    confirmatory,
+                    index: index as u64,
+                });
+            }
+        }
+        let indexed = tasks.iter().zip(phases).enumerate();
+        let index = indexed
+            .map(|(frame, (task, phase))| (task.id.clone(), Indexed { frame, phase }))
+            .collect();
+        Ok(Self {
+            plan: Plan::new(protocol, drawn.confirmatory.len()),
+            pilot: Plan::pilot(protocol, drawn.pilot.len()),
+            digest: registration.digest(),
+            scorer: OnceLock::new(),
+            registration,
+            tasks,
+            index,
+            drawn,
+        })
+    }
+
+    /// Takes the parts of an `open` command.
+    pub fn from_open(registration: &Registration, tasks: &[Value]) -> Result<Self, String> {
+        let tasks = tasks
+            .iter()
+            .map(|fields| Task::new(fields.clone()))
+            .collect::<Result<_, _>>()?;
+        Self::new(registration.clone(), tasks)
+    }
+
+    /// Returns the registration.
+    pub fn registration(&self) -> &Registration {
+        &self.registration
+    }
+
+    /// Returns the registration's digest.
+    pub fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    /// Returns the resolved protocol.
+    pub fn protocol(&self) -> &Protocol {
+        &self.registration.protocol
+    }
+
+    /// Returns the frame's tasks, in its order.
+    pub fn tasks(&self) -> &[Task] {
+        &self.tasks
+    }
+
+    /// Returns a task of the frame.
+    pub fn task(&self, id: &str) -> Option<&Task> {
+        self.tasks.get(self.index.get(id)?.frame)
+    }
+
+    /// Returns whether the frame has a task.
+    pub fn has_task(&self, id: &str) -> bool {
+        self.index.contains_key(id)
+    }
+
+    /// Returns what a task is for; none if it is neither drawn nor a pilot.
+    pub fn phase(&self, task: &str) -> Option<Phase> {
+        self.index.get(task)?.phase
+    }
+
+    /// Returns whether a task is in a confirmatory split.
+    pub fn is_confirmatory(&self, task: &Task) -> bool {
+        let splits = self.protocol().splits.as_ref();
+        frame::split_of(splits, task) == Some(crate::protocol::model::SplitKind::Confirmatory)
+    }
+
+    /// Returns the task at a place of a phase.
+    pub fn task_at(&self, phase: Phase) -> &Task {
+        let list = if phase.confirmatory {
+            &self.drawn.confirmatory
+        } else {
+            &self.drawn.pilot
+        };
+        let place = usize::try_from(phase.index).unwrap_or(usize::MAX);
+        &self.tasks[list[place]]
+    }
+
+    /// Returns the plan of a phase.
+    pub fn plan(&self, phase: Phase) -> &Plan {
+        if phase.confirmatory {
+            &self.plan
+        } else {
+            &self.pilot
+        }
+    }
+
+    /// Returns the registered plan.
+    pub fn registered_plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Returns the plan of the pilot tasks.
+    pub fn pilot_plan(&self) -> &Plan {
+        &self.pilot
+    }
+
+    /// Returns whether a live run has passed its deadline; the deadline itself is past.
+    pub fn is_stale(&self, started_at: Time, at: Time) -> bool {
+        started_at.plus(self.protocol().attempts.stale_after) <= at
+    }
+
+    /// Returns what computes outcomes; compiled once, when it is first needed.
+    pub fn scorer(&self) -> Result<&Scorer, &str> {
+        self.scorer
+            .get_or_init(|| Scorer::new(self.protocol()))
+            .as_ref()
+            .map_err(String::as_str)
+    }
+}

@@ -1,0 +1,287 @@
+//! What a run's evidence means: a verdict, computed by the engine and nobody else.
+
+use jsonschema::Validator;
+use serde_json::{Map, Value, json};
+
+use super::command::{Cause, Evidence, Judged};
+use super::event::Outcomes;
+use super::rules::Rules;
+use super::slice::Run;
+use crate::protocol::canonical;
+use crate::protocol::expression::{Answer, Expression};
+use crate::protocol::model::{OutcomeKind, Protocol};
+
+/// The largest report or claim that is read, in bytes.
+pub const EVIDENCE_MAX: usize = 1024 * 1024;
+
+/// What a run's evidence means.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Verdict {
+    /// The outcomes, null where a value is missing.
+    Scored(Outcomes),
+    /// No outcomes, and why.
+    Unjudged(Cause),
+}
+
+/// The protocol's expressions and the report's schema, compiled.
+#[derive(Debug)]
+pub struct Scorer {
+    done: Option<Expression>,
+    schema: Option<Validator>,
+    unjudged: Option<Expression>,
+    outcomes: Vec<(String, OutcomeKind, Expression)>,
+}
+
+impl Scorer {
+    /// Compiles a protocol that passed its checks.
+    pub fn new(protocol: &Protocol) -> Result<Self, String> {
+        let compile = |text: &str| {
+            Expression::parse(text).map_err(|defect| format!("`{text}`: {}", defect.message))
+        };
+        let schema = protocol
+            .judge
+            .as_ref()
+            .map(|judge| jsonschema::options().offline().build(&judge.schema));
+        Ok(Self {
+            done: protocol
+                .claim
+                .as_ref()
+                .map(|claim| compile(&claim.done))
+                .transpose()?,
+            schema: schema.transpose().map_err(|error| error.to_string())?,
+            unjudged: protocol
+                .scoring
+                .unjudged
+                .as_deref()
+                .map(compile)
+                .transpose()?,
+            outcomes: protocol
+                .outcomes
+                .iter()
+                .map(|outcome| Ok((outcome.id.clone(), outcome.kind, compile(&outcome.value)?)))
+                .collect::<Result<_, String>>()?,
+        })
+    }
+
+    /// Reads a report strictly and checks it against its schema; returns what is wrong with it.
+    pub fn read_report(&self, text: &[u8]) -> Result<Value, ReportFault> {
+        if text.len() > EVIDENCE_MAX {
+            return Err(ReportFault {
+                offset: 0,
+                pointer: None,
+                message: "the report is larger than 1 MiB".to_owned(),
+            });
+        }
+        let report = canonical::read(text).map_err(|fault| ReportFault {
+            offset: fault.offset,
+            pointer: None,
+            message: fault.message,
+        })?;
+        let broken = self
+            .schema
+            .as_ref()
+            .and_then(|schema| schema.iter_errors(&report).next());
+        match broken {
+            None => Ok(report),
+            Some(error) => Err(ReportFault {
+                offset: 0,
+                pointer: Some(error.instance_path().to_string()),
+                message: error.to_string(),
+            }),
+        }
+    }
+}
+
+/// What is wrong with a report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReportFault {
+    /// The byte at which reading stopped.
+    pub offset: usize,
+    /// For a report that can be read, which part of it breaks the schema.
+    pub pointer: Option<String>,
+    /// One plain sentence.
+    pub message: String,
+}
+
+/// Computes the verdict on an ended run.
+pub fn verdict(rules: &Rules, run: &Run, evidence: Option<&Evidence>) -> Verdict {
+    let nothing = Evidence::default();
+    let evidence = evidence.unwrap_or(&nothing);
+    match rules
+        .scorer()
+        .map_err(|_| Cause::OutcomeError)
+        .and_then(|scorer| outcomes(rules, scorer, run, evidence))
+    {
+        Ok(outcomes) => Verdict::Scored(outcomes),
+        Err(cause) => Verdict::Unjudged(cause),
+    }
+}
+
+fn outcomes(
+    rules: &Rules,
+    scorer: &Scorer,
+    run: &Run,
+    evidence: &Evidence,
+) -> Result<Outcomes, Cause> {
+    let mut bindings = Map::new();
+    bindings.insert("run".to_owned(), facts(run));
+    if let Some(task) = rules.task(&run.task) {
+        bindings.insert("task".to_owned(), task.fields.clone());
+    }
+    if let Some(done) = &scorer.done {
+        bindings.insert("claim".to_owned(), claim(done, evidence.claim.as_deref())?);
+    }
+    if rules.protocol().judge.is_some() {
+        bindings.insert("report".to_owned(), report(scorer, evidence)?);
+    }
+    if let Some(unjudged) = &scorer.unjudged
+        && unjudged
+            .evaluate(&bindings)
+            .map_err(|_| Cause::OutcomeError)?
+            == Answer::Known(Value::Bool(true))
+    {
+        return Err(Cause::Infra);
+    }
+    let mut outcomes = Outcomes::new();
+    for (id, kind, expression) in &scorer.outcomes {
+        let known: Map<String, Value> = outcomes
+            .iter()
+            .filter(|(_, value)| !value.is_null())
+            .map(|(id, value)| (id.clone(), value.clone()))
+            .collect();
+        bindings.insert("outcomes".to_owned(), Value::Object(known));
+        let value = match expression
+            .evaluate(&bindings)
+            .map_err(|_| Cause::OutcomeError)?
+        {
+            Answer::Unknown => Value::Null,
+            Answer::Known(value) => typed(*kind, value).ok_or(Cause::OutcomeError)?,
+        };
+        outcomes.insert(id.clone(), value);
+    }
+    Ok(outcomes)
+}
+
+/// Returns what expressions may read of a run; what is not known is absent.
+fn facts(run: &Run) -> Value {
+    let ending = run.ending.clone().unwrap_or_default();
+    let execution = run.execution.clone().unwrap_or_default();
+    let mut facts = json!({
+        "arm": run.arm,
+        "task": run.task,
+        "timed_out": ending.timed_out,
+        "error_stop": false,
+    });
+    let known = [
+        ("repeat", run.place.map(|place| Value::from(place.repeat))),
+        ("attempt", run.place.map(|place| Value::from(place.attempt))),
+        ("exit", execution.exit.map(Value::from)),
+        ("signal", execution.signal.map(Value::from)),
+        (
+            "wall_ms",
+            ending.wall.map(|wall| Value::from(wall.millis())),
+        ),
+        ("cpu_ms", execution.cpu_ms.map(Value::from)),
+    ];
+    for (name, value) in known {
+        if let (Some(value), Some(object)) = (value, facts.as_object_mut()) {
+            object.insert(name.to_owned(), value);
+        }
+    }
+    facts
+}
+
+/// Returns what the arm claims. Without a claim it is not done; a claim nobody can read is unknown.
+fn claim(done: &Expression, text: Option<&str>) -> Result<Value, Cause> {
+    let Some(text) = text else {
+        return Ok(json!({ "done": false }));
+    };
+    let Ok(claim) = canonical::read(text.as_bytes()) else {
+        return Ok(json!({}));
+    };
+    let bindings = Map::from_iter([("claim".to_owned(), claim)]);
+    match done.evaluate(&bindings) {
+        Ok(Answer::Known(Value::Bool(done))) => Ok(json!({ "done": done })),
+        Ok(Answer::Unknown) | Err(_) => Ok(json!({})),
+        Ok(Answer::Known(_)) => Err(Cause::OutcomeError),
+    }
+}
+
+fn report(scorer: &Scorer, evidence: &Evidence) -> Result<Value, Cause> {
+    match &evidence.judge {
+        Some(Judged {
+            timed_out: true, ..
+        }) => return Err(Cause::JudgeTimeout),
+        Some(Judged { exit, fault, .. }) if *exit != Some(0) || fault.is_some() => {
+            return Err(Cause::JudgeError);
+        }
+        _ => {}
+    }
+    let text = evidence.report.as_deref().ok_or(Cause::NoReport)?;
+    scorer
+        .read_report(text.as_bytes())
+        .map_err(|_| Cause::BadReport)
+}
+
+/// Returns a value as its outcome's kind, or none where it is of another.
+///
+/// Money is rounded half-even to micro-dollars.
+fn typed(kind: OutcomeKind, value: Value) -> Option<Value> {
+    match (kind, value) {
+        (OutcomeKind::Binary, Value::Bool(flag)) => Some(Value::Bool(flag)),
+        (OutcomeKind::Money, Value::Number(number)) => {
+            micro_dollars(&number.to_string()).map(Value::from)
+        }
+        (OutcomeKind::Number | OutcomeKind::Duration, Value::Number(number)) => {
+            Some(Value::Number(number))
+        }
+        _ => None,
+    }
+}
+
+/// Rounds a decimal number of dollars half-even to micro-dollars, on its digits.
+fn micro_dollars(text: &str) -> Option<i64> {
+    let (mantissa, exponent) = match text.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
+        None => (text, 0),
+    };
+    let (sign, mantissa) = mantissa
+        .strip_prefix('-')
+        .map_or((1, mantissa), |rest| (-1, rest));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits: i128 = format!("{whole}{fraction}").parse().ok()?;
+    let scale = 6 + exponent - i32::try_from(fraction.len()).ok()?;
+    let rounded = if scale >= 0 {
+        digits.checked_mul(10_i128.checked_pow(scale.unsigned_abs())?)?
+    } else {
+        let Some(divisor) = 10_i128.checked_pow(scale.unsigned_abs()) else {
+            return Some(0);
+        };
+        let (quotient, rest) = (digits / divisor, digits % divisor);
+        let up = rest * 2 > divisor || (rest * 2 == divisor && quotient % 2 == 1);
+        quotient + i128::from(up)
+    };
+    i64::try_from(sign * rounded).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn money_rounds_half_even_on_its_digits() {
+        for (dollars, micros) in [
+            ("2.5", 2_500_000),
+            ("0.0000005", 0),
+            ("0.0000015", 2),
+            ("0.00000051", 1),
+            ("-1.25", -1_250_000),
+            ("1e-7", 0),
+            ("3", 3_000_000),
+            ("1.5e3", 1_500_000_000),
+        ] {
+            assert_eq!(micro_dollars(dollars), Some(micros), "{dollars}");
+        }
+        assert_eq!(micro_dollars("1e300"), None);
+    }
+}

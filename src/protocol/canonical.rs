@@ -1,0 +1,228 @@
+//! JSON with one meaning and one spelling: strict reading, canonical bytes (RFC 8785), digests.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
+
+use crate::units::Digest;
+
+/// The deepest nesting that is read.
+const DEPTH_MAX: usize = 64;
+/// The largest integer that every JSON reader holds exactly.
+const INTEGER_MAX: u64 = (1 << 53) - 1;
+
+/// Reads one JSON document strictly.
+///
+/// Refuses, with the byte at which it stopped where that is known: anything but UTF-8, a byte
+/// order mark, a second document, duplicate keys, numbers that readers disagree on, and nesting
+/// deeper than 64.
+pub fn read(bytes: &[u8]) -> Result<Value, JsonFault> {
+    let text = std::str::from_utf8(bytes).map_err(|error| JsonFault {
+        offset: error.valid_up_to(),
+        message: "the text is not UTF-8".to_owned(),
+    })?;
+    if text.starts_with('\u{feff}') {
+        return Err(JsonFault {
+            offset: 0,
+            message: "the text begins with a byte order mark; remove it".to_owned(),
+        });
+    }
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let strict =
+        Strict::deserialize(&mut deserializer).and_then(|value| deserializer.end().map(|()| value));
+    strict.map(|strict| strict.0).map_err(|error| JsonFault {
+        offset: offset_of(text, error.line(), error.column()),
+        message: without_position(&error.to_string()),
+    })
+}
+
+/// Why a text is not one JSON document with one meaning.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JsonFault {
+    /// The byte at which reading stopped.
+    pub offset: usize,
+    /// One plain sentence, lower-case, without a full stop.
+    pub message: String,
+}
+
+fn without_position(message: &str) -> String {
+    message
+        .rsplit_once(" at line ")
+        .map_or(message, |(before, _)| before)
+        .to_owned()
+}
+
+fn offset_of(text: &str, line: usize, column: usize) -> usize {
+    let before: usize = text
+        .split_inclusive('\n')
+        .take(line.saturating_sub(1))
+        .map(str::len)
+        .sum();
+    (before + column.saturating_sub(1)).min(text.len())
+}
+
+/// Returns the canonical bytes of a value (RFC 8785: sorted keys, shortest numbers, no space).
+pub fn bytes(value: &Value) -> Vec<u8> {
+    // A `Value` holds no NaN and no other keys than texts, so this cannot fail.
+    serde_json_canonicalizer::to_vec(value).unwrap_or_default()
+}
+
+/// Digests the canonical bytes of a value.
+pub fn digest(value: &Value) -> Digest {
+    Digest::of(&[&bytes(value)])
+}
+
+/// A JSON value that was read without duplicate keys, inexact numbers or deep nesting.
+struct Strict(Value);
+
+impl<'de> Deserialize<'de> for Strict {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer
+            .deserialize_any(StrictVisitor { depth: 0 })
+            .map(Strict)
+    }
+}
+
+struct StrictVisitor {
+    depth: usize,
+}
+
+impl<'de> serde::de::DeserializeSeed<'de> for StrictVisitor {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl StrictVisitor {
+    fn deeper<E: Error>(&self) -> Result<Self, E> {
+        if self.depth >= DEPTH_MAX {
+            return Err(E::custom(format_args!(
+                "the nesting is deeper than {DEPTH_MAX}"
+            )));
+        }
+        Ok(Self {
+            depth: self.depth + 1,
+        })
+    }
+}
+
+impl<'de> Visitor<'de> for StrictVisitor {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, flag: bool) -> Result<Value, E> {
+        Ok(Value::from(flag))
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Value, E> {
+        exact(number.unsigned_abs()).map(|_| Value::from(number))
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Value, E> {
+        exact(number).map(Value::from)
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<Value, E> {
+        if !number.is_finite() || (number == 0.0 && number.is_sign_negative()) {
+            return Err(E::custom(
+                "the number is not one that every reader agrees on",
+            ));
+        }
+        // An integer that did not fit 64 bits arrives here already rounded.
+        if number.abs() >= 9_007_199_254_740_992.0 {
+            return Err(E::custom(
+                "the number lies beyond 2^53 - 1, where readers disagree",
+            ));
+        }
+        Ok(Value::from(number))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Value, E> {
+        Ok(Value::from(text))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element_seed(self.deeper()?)? {
+            list.push(item);
+        }
+        Ok(Value::Array(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let mut object = Map::new();
+        while let Some(key) = entries.next_key::<String>()? {
+            if object.contains_key(&key) {
+                return Err(A::Error::custom(format_args!(
+                    "the key `{key}` stands twice"
+                )));
+            }
+            let value = entries.next_value_seed(self.deeper()?)?;
+            object.insert(key, value);
+        }
+        Ok(Value::Object(object))
+    }
+}
+
+fn exact<E: Error>(magnitude: u64) -> Result<u64, E> {
+    if magnitude > INTEGER_MAX {
+        return Err(E::custom(
+            "the integer lies beyond 2^53 - 1, where readers disagree",
+        ));
+    }
+    Ok(magnitude)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_one_meaning_is_read() {
+        let good = br#"{"a": [1, 2.5, "x", null, true], "b": {"c": -3}}"#;
+        assert_eq!(
+            bytes(&read(good).unwrap()),
+            br#"{"a":[1,2.5,"x",null,true],"b":{"c":-3}}"#
+        );
+        let deep = format!("{}{}", "[".repeat(65), "]".repeat(65));
+        for bad in [
+            "",
+            "{",
+            "{} {}",
+            "{\"a\":1,\"a\":2}",
+            "\u{feff}{}",
+            "NaN",
+            "1e999",
+            "9007199254740992",
+            "-0.0",
+            &deep,
+        ] {
+            assert!(read(bad.as_bytes()).is_err(), "{bad}");
+        }
+        assert!(read(b"\"\xff\"").is_err());
+    }
+
+    #[test]
+    fn canonical_bytes_follow_the_examples_of_rfc_8785() {
+        let value = read(br#"{"numbers":[333333333.33333329,1E30e0]}"#);
+        assert!(value.is_err());
+        let value: Value = serde_json::from_str(
+            "{\"b\":[333333333.33333329,4.50,2e-3,1e-27],\"a\":\"\\u20ac$\\u000f\"}",
+        )
+        .unwrap();
+        assert_eq!(
+            bytes(&value),
+            "{\"a\":\"€$\\u000f\",\"b\":[333333333.3333333,4.5,0.002,1e-27]}".as_bytes()
+        );
+    }
+}

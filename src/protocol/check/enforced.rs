@@ -1,0 +1,125 @@
+//! Which keys this version cannot enforce. No registered key is ever ignored: `register` and
+//! `run` refuse a protocol that has one, and `check` accepts it.
+
+use serde_json::Value;
+
+use crate::protocol::defect::Place;
+use crate::protocol::draft::{
+    ArmsOrder, Containment, Draft, DrawMethod, Executed, OrderBy, StudyKind, Workspace,
+};
+
+/// Tables and keys that no part of this version enforces, wherever they are given.
+const UNBUILT: &[&str] = &[
+    "/study/supersedes",
+    "/tasks/fields",
+    "/draw/classes",
+    "/stages",
+    "/attempts/rerun_on_request",
+    "/outage",
+    "/readings",
+    "/stops",
+    "/holds",
+    "/backoff",
+    "/cutoff",
+    "/budgets",
+    "/breaker",
+    "/switch",
+    "/preflight",
+    "/probes",
+    "/observation",
+    "/checkpoint",
+    "/manipulation_check",
+    "/artefacts",
+    "/evidence",
+    "/actors",
+];
+
+/// Keys of `[execution]`, which an arm may override, that no part of this version enforces.
+const UNBUILT_EXECUTION: &[&str] = &[
+    "requests",
+    "memory_max",
+    "processes_max",
+    "cpu_time_max",
+    "free_space_min",
+    "cleanup",
+];
+
+/// Returns the place of each key that cannot be enforced.
+pub(super) fn unenforced(draft: &Draft, value: &Value) -> Vec<Place> {
+    let mut pointers: Vec<String> = UNBUILT
+        .iter()
+        .map(|pointer| (*pointer).to_owned())
+        .collect();
+    let arms = 0..draft.arms.len();
+    for key in UNBUILT_EXECUTION {
+        pointers.push(format!("/execution/{key}"));
+        pointers.extend(arms.clone().map(|i| format!("/arms/{i}/{key}")));
+    }
+    pointers.retain(|pointer| value.pointer(pointer).is_some());
+    pointers.extend(unbuilt_words(draft));
+    pointers.into_iter().map(Place::Key).collect()
+}
+
+/// Returns the keys whose word, not whose presence, is out of reach.
+fn unbuilt_words(draft: &Draft) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut refuse = |unbuilt: bool, pointer: String| {
+        if unbuilt {
+            found.push(pointer);
+        }
+    };
+    let execution = draft.execution.as_ref();
+    let draw = draft.draw.as_ref();
+    let contained =
+        |tier: Option<Containment>| tier.is_some_and(|tier| tier != Containment::Pgroup);
+    let git = |workspace: Option<&Workspace>| matches!(workspace, Some(Workspace::Git(_)));
+    refuse(
+        draft.study.kind == StudyKind::Exploratory,
+        "/study/kind".to_owned(),
+    );
+    refuse(draft.tasks.frame.0 == "open", "/tasks/frame".to_owned());
+    refuse(
+        draw.is_some_and(|draw| draw.method == DrawMethod::Ranked),
+        "/draw/method".to_owned(),
+    );
+    refuse(
+        draw.is_some_and(|draw| draw.grows == Some(true)),
+        "/draw/grows".to_owned(),
+    );
+    refuse(
+        matches!(
+            draft.allocation.arms,
+            Some(ArmsOrder::Williams | ArmsOrder::Shuffled)
+        ),
+        "/allocation/arms".to_owned(),
+    );
+    refuse(
+        draft.allocation.by == Some(OrderBy::Counts),
+        "/allocation/by".to_owned(),
+    );
+    refuse(
+        draft
+            .allocation
+            .nest
+            .as_ref()
+            .is_some_and(|nest| nest.len() == 2),
+        "/allocation/nest".to_owned(),
+    );
+    refuse(
+        contained(execution.and_then(|execution| execution.containment)),
+        "/execution/containment".to_owned(),
+    );
+    refuse(
+        git(execution.and_then(|execution| execution.workspace.as_ref())),
+        "/execution/workspace".to_owned(),
+    );
+    for (i, arm) in draft.arms.iter().enumerate() {
+        refuse(
+            arm.executed == Some(Executed::Elsewhere),
+            format!("/arms/{i}/executed"),
+        );
+        refuse(contained(arm.containment), format!("/arms/{i}/containment"));
+        refuse(git(arm.workspace.as_ref()), format!("/arms/{i}/workspace"));
+    }
+    found
+}

@@ -1,0 +1,107 @@
+//! The protocol file as it is written: every table and key of language 1, without meaning.
+//!
+//! These types carry the shape alone. The JSON Schema is generated from them, the checker reads
+//! them, and nothing but the checker sees them: what a key means starts in `model`.
+//! The one-line comments are the manual's text and the editor's help.
+
+mod design;
+mod execution;
+mod judgement;
+mod literal;
+mod rules;
+
+pub use design::*;
+pub use execution::*;
+pub use judgement::*;
+pub use literal::*;
+pub use rules::*;
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// A pre-registered comparison: what is compared, on what, in which order, and by which rules.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "prereg protocol, language 1")]
+pub struct Draft {
+    /// The version of the language that gives the words their meaning: 1.
+    #[schemars(range(min = 1, max = 1))]
+    pub language: u32,
+    /// What is asked, and of which kind the study is.
+    pub study: Study,
+    /// The tasks that the arms are compared on.
+    pub tasks: Tasks,
+    /// Which of the confirmatory tasks are used, and in which order.
+    pub draw: Option<Draw>,
+    /// The conditions that are compared: at least two.
+    #[schemars(length(min = 1, max = 64))]
+    pub arms: Vec<Arm>,
+    /// Planted arms that test the instrument.
+    #[serde(default)]
+    pub controls: Vec<Control>,
+    /// How slots follow one another.
+    pub allocation: Allocation,
+    /// The plan in stages that open on a condition.
+    #[serde(default)]
+    pub stages: Vec<Stage>,
+    /// What counts as an attempt at a slot.
+    pub attempts: Option<Attempts>,
+    /// When error stops are put down to the world and not to an arm.
+    pub outage: Option<Outage>,
+    /// What the world reports.
+    #[serde(default)]
+    pub readings: Vec<Reading>,
+    /// Conditions that end the study, a stage or an arm.
+    #[serde(default)]
+    pub stops: Vec<Stop>,
+    /// Conditions that make starts wait.
+    #[serde(default)]
+    pub holds: Vec<Hold>,
+    /// How long to wait where nothing says until when.
+    pub backoff: Option<Backoff>,
+    /// The moment after which nothing starts.
+    pub cutoff: Option<Cutoff>,
+    /// Limits on what is spent.
+    #[serde(default)]
+    pub budgets: Vec<Budget>,
+    /// Holds everything after failures in a row.
+    pub breaker: Option<Breaker>,
+    /// A file that must say `on`.
+    #[serde(rename = "switch")]
+    pub switch: Option<Switch>,
+    /// How an arm is executed.
+    pub execution: Option<Execution>,
+    /// A check of each arm before anything starts.
+    pub preflight: Option<Preflight>,
+    /// Facts that are observed before and after each run.
+    #[serde(default)]
+    pub probes: Vec<Probe>,
+    /// What an arm's own output says of its run.
+    pub observation: Option<Observation>,
+    /// What an arm says of its own success.
+    pub claim: Option<Claim>,
+    /// Who says what a run achieved.
+    pub judge: Option<Judge>,
+    /// A check in the middle of a run.
+    pub checkpoint: Option<Checkpoint>,
+    /// What is measured of each run.
+    #[schemars(length(min = 1, max = 64))]
+    pub outcomes: Vec<Outcome>,
+    /// When an ended run is not scored.
+    pub scoring: Option<Scoring>,
+    /// For each arm, whether a run was exposed to what the arm stands for.
+    pub manipulation_check: Option<BTreeMap<String, ExpressionText>>,
+    /// Which files of a run are kept.
+    pub artefacts: Option<Artefacts>,
+    /// What a run must have left to be scored.
+    pub evidence: Option<Evidence>,
+    /// Who may write to the record.
+    pub actors: Option<Actors>,
+    /// How the answer is computed from the outcomes.
+    pub analysis: Option<Analysis>,
+    /// The weaknesses that the author accepts, each by its code, with the reason.
+    #[serde(default)]
+    pub limitations: BTreeMap<String, String>,
+}

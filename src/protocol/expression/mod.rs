@@ -1,0 +1,142 @@
+//! Expressions: a subset of CEL (Common Expression Language) with absent fields as unknown.
+//!
+//! The meaning is registered (`cel/prereg-1`): grammar and operators are those of the pinned `cel` crate without its
+//! optional features, and what differs from it is listed in `evaluate.rs`. The golden table in the tests pins both.
+
+mod check;
+mod comprehension;
+mod evaluate;
+mod json;
+mod message;
+mod parse;
+mod places;
+mod rewrite;
+#[cfg(test)]
+mod tests;
+mod types;
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+pub use evaluate::{Answer, EvaluationError};
+pub use types::{Expected, Scope, Type};
+
+/// Which kind of slip an expression's defect is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Slip {
+    /// The text cannot be read.
+    Syntax,
+    /// A name, field or function does not exist.
+    Name,
+    /// A value has a type that cannot stand there.
+    Type,
+}
+
+/// Describes what is wrong with the text of an expression.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct ExpressionDefect {
+    /// Which kind of slip it is.
+    pub kind: Slip,
+    /// What is wrong and what to do: lower-case, without a full stop.
+    pub message: String,
+    /// The bytes of the text that the defect is about; empty at the end of the text.
+    pub range: Range<usize>,
+    /// What may have been meant in place of these bytes.
+    pub suggestion: Option<String>,
+}
+
+impl ExpressionDefect {
+    fn new(message: impl Into<String>, range: Range<usize>) -> Self {
+        Self {
+            kind: Slip::Syntax,
+            message: message.into(),
+            range,
+            suggestion: None,
+        }
+    }
+
+    fn of(self, kind: Slip) -> Self {
+        Self { kind, ..self }
+    }
+
+    fn suggesting(self, suggestion: impl Into<Option<String>>) -> Self {
+        Self {
+            suggestion: suggestion.into(),
+            ..self
+        }
+    }
+}
+
+/// Holds a parsed expression, ready to be evaluated many times.
+///
+/// Clones share the parsed form; two expressions are equal if their texts are.
+#[derive(Clone)]
+pub struct Expression {
+    parsed: Arc<parse::Parsed>,
+}
+
+impl Expression {
+    /// Parses an expression of at most 2 KiB.
+    ///
+    /// It never panics: what the parser cannot take is a defect.
+    pub fn parse(text: &str) -> Result<Self, ExpressionDefect> {
+        parse::parse(text).map(|parsed| Self {
+            parsed: Arc::new(parsed),
+        })
+    }
+
+    /// Returns the text as it was written.
+    pub fn text(&self) -> &str {
+        &self.parsed.text
+    }
+
+    /// Returns the first names that the expression reads, without the variables of its macros.
+    pub fn roots(&self) -> BTreeSet<&str> {
+        self.parsed
+            .paths
+            .iter()
+            .map(|path| path.split('.').next().unwrap_or_default())
+            .collect()
+    }
+
+    /// Returns the dotted paths that the expression reads, as long as they are evident.
+    ///
+    /// `stages['a'].complete` is `stages.a.complete`; a path ends at an index that is not a literal.
+    pub fn paths(&self) -> &BTreeSet<String> {
+        &self.parsed.paths
+    }
+
+    /// Returns all defects of the names and types in the expression, in the order of their places.
+    pub fn check(&self, scope: &Scope, expected: Expected) -> Vec<ExpressionDefect> {
+        check::check(&self.parsed, scope, expected)
+    }
+
+    /// Evaluates the expression with these values of its roots.
+    ///
+    /// An absent root or field is unknown, and what depends on it is; `null` is a value.
+    pub fn evaluate(
+        &self,
+        bindings: &serde_json::Map<String, Value>,
+    ) -> Result<Answer, EvaluationError> {
+        self.parsed.evaluator.evaluate(bindings)
+    }
+}
+
+impl fmt::Debug for Expression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Expression").field(&self.text()).finish()
+    }
+}
+
+impl PartialEq for Expression {
+    fn eq(&self, other: &Self) -> bool {
+        self.text() == other.text()
+    }
+}
+
+impl Eq for Expression {}

@@ -1,0 +1,227 @@
+//! The frame: one task a line, and the draw from it.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde_json::{Map, Value};
+
+use super::canonical::{self, JsonFault};
+use super::draft::{DrawMethod, SplitKind};
+use super::model::{Draw, Protocol};
+use super::source::is_hidden;
+use crate::units::Digest;
+
+/// The largest frame file that is read, in bytes.
+pub const FRAME_MAX: usize = 256 * 1024 * 1024;
+
+/// One task: its id and whatever else its line says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Task {
+    /// Names the task.
+    pub id: String,
+    /// The whole object, `id` included.
+    pub fields: Value,
+}
+
+impl Task {
+    /// Takes an object that has an id.
+    pub fn new(fields: Value) -> Result<Self, String> {
+        let id = match fields.get("id") {
+            Some(Value::String(id)) => id.clone(),
+            Some(_) => return Err("the task's `id` is not a text".to_owned()),
+            None if fields.is_object() => return Err("the task has no `id`".to_owned()),
+            None => return Err("a task is a JSON object with an `id`".to_owned()),
+        };
+        if !is_task_id(&id) {
+            return Err(format!(
+                "`{id}` is not a task id: use 1 to 128 letters, digits or `.` `_` `-` `:` `@` `+`, a letter or digit first"
+            ));
+        }
+        Ok(Self { id, fields })
+    }
+
+    /// Returns a field's text, if the field is a text.
+    pub fn text(&self, field: &str) -> Option<&str> {
+        self.fields.get(field).and_then(Value::as_str)
+    }
+}
+
+fn is_task_id(id: &str) -> bool {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "._-:@+".contains(c);
+    id.len() <= 128
+        && id.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && id.chars().all(allowed)
+        && !id.contains("..")
+}
+
+/// What is wrong with a line of the frame.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FrameFault {
+    /// The line, from 1.
+    pub line: usize,
+    /// The byte in the file.
+    pub offset: usize,
+    /// One plain sentence.
+    pub message: String,
+}
+
+/// Reads a frame file: every task, or what is wrong with each line.
+pub fn read(bytes: &[u8]) -> Result<Vec<Task>, Vec<FrameFault>> {
+    let mut tasks = Vec::new();
+    let mut faults = Vec::new();
+    let mut seen: HashMap<String, usize> = HashMap::new();
+    let mut offset = 0;
+    for (index, raw) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
+        let line = index + 1;
+        let text = raw.strip_suffix(b"\n").unwrap_or(raw);
+        let text = text.strip_suffix(b"\r").unwrap_or(text);
+        let mut refuse = |at: usize, message: String| {
+            faults.push(FrameFault {
+                line,
+                offset: offset + at,
+                message,
+            })
+        };
+        match read_line(text) {
+            Err(fault) => refuse(fault.offset, fault.message),
+            Ok(task) => match seen.insert(task.id.clone(), line) {
+                Some(first) => refuse(
+                    0,
+                    format!("the task `{}` stands on line {first} too", task.id),
+                ),
+                None => tasks.push(task),
+            },
+        }
+        offset += raw.len();
+    }
+    if faults.is_empty() && tasks.is_empty() {
+        faults.push(FrameFault {
+            line: 1,
+            offset: 0,
+            message: "the frame has no tasks".to_owned(),
+        });
+    }
+    if faults.is_empty() {
+        Ok(tasks)
+    } else {
+        Err(faults)
+    }
+}
+
+fn read_line(text: &[u8]) -> Result<Task, JsonFault> {
+    if text.iter().all(u8::is_ascii_whitespace) {
+        return Err(JsonFault {
+            offset: 0,
+            message: "the line is empty; a frame has one task a line".to_owned(),
+        });
+    }
+    let value = canonical::read(text)?;
+    if let Some(found) = hidden_text(&value) {
+        return Err(JsonFault {
+            offset: 0,
+            message: format!("the text {found:?} has an invisible control character"),
+        });
+    }
+    Task::new(value).map_err(|message| JsonFault { offset: 0, message })
+}
+
+fn hidden_text(value: &Value) -> Option<&str> {
+    match value {
+        Value::String(text) => text
+            .chars()
+            .any(|c| is_hidden(c) && c != '\u{1b}')
+            .then_some(text),
+        Value::Array(items) => items.iter().find_map(hidden_text),
+        Value::Object(object) => object.values().find_map(hidden_text),
+        _ => None,
+    }
+}
+
+/// Digests the tasks: one canonical JSON object a line, in the frame's order.
+pub fn digest(tasks: &[Task]) -> Digest {
+    let mut lines = Vec::new();
+    for task in tasks {
+        lines.extend_from_slice(&canonical::bytes(&task.fields));
+        lines.push(b'\n');
+    }
+    Digest::of(&[&lines])
+}
+
+/// Returns what a task's split is for; a task without a declared split is confirmatory.
+pub fn split_of(splits: Option<&BTreeMap<String, SplitKind>>, task: &Task) -> Option<SplitKind> {
+    match splits {
+        None => Some(SplitKind::Confirmatory),
+        Some(splits) => splits.get(task.text("split")?).copied(),
+    }
+}
+
+/// The tasks of a study, by what they are for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Drawn {
+    /// Indexes into the frame of the drawn confirmatory tasks, in the draw's order.
+    pub confirmatory: Vec<usize>,
+    /// Indexes into the frame of the pilot tasks, in the frame's order.
+    pub pilot: Vec<usize>,
+}
+
+/// Makes the draw.
+///
+/// Shuffled: ascending SHA-256 of `"prereg-draw/1\n" + seed + "\n" + id`, ties by id.
+pub fn draw(protocol: &Protocol, tasks: &[Task]) -> Drawn {
+    let of_kind = |kind: SplitKind| -> Vec<usize> {
+        let splits = protocol.splits.as_ref();
+        (0..tasks.len())
+            .filter(|i| split_of(splits, &tasks[*i]) == Some(kind))
+            .collect()
+    };
+    let mut confirmatory = of_kind(SplitKind::Confirmatory);
+    order(&protocol.draw, tasks, &mut confirmatory);
+    if let Some(size) = protocol.draw.size {
+        confirmatory.truncate(usize::try_from(size).unwrap_or(usize::MAX));
+    }
+    Drawn {
+        confirmatory,
+        pilot: of_kind(SplitKind::Pilot),
+    }
+}
+
+fn order(draw: &Draw, tasks: &[Task], indexes: &mut [usize]) {
+    if draw.method == DrawMethod::Shuffled {
+        let seed = draw.seed.as_deref().unwrap_or_default().as_bytes();
+        indexes.sort_by_cached_key(|i| {
+            let id = tasks[*i].id.as_str();
+            (
+                Digest::of(&[b"prereg-draw/1\n", seed, b"\n", id.as_bytes()]),
+                id.to_owned(),
+            )
+        });
+    }
+}
+
+/// Returns the names of the fields that some task has.
+pub fn field_names(tasks: &[Task]) -> Vec<String> {
+    let objects = tasks.iter().filter_map(|task| task.fields.as_object());
+    let mut names: Vec<String> = objects.flat_map(Map::keys).cloned().collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_bad_line_is_named() {
+        let frame = "{\"id\":\"a\"}\n[1]\n{\"id\":\"a\"}\n\n{\"id\":\"../x\"}\n{\"no\":1}\n{\"id\":\"b\",\"id\":\"c\"}";
+        let faults = read(frame.as_bytes()).unwrap_err();
+        let lines: Vec<usize> = faults.iter().map(|fault| fault.line).collect();
+        assert_eq!(lines, [2, 3, 4, 5, 6, 7]);
+    }
+
+    #[test]
+    fn the_digest_ignores_spacing_and_line_ends() {
+        let a = read(b"{\"id\":\"a\",\"n\":1}\n").unwrap();
+        let b = read(b"{ \"n\": 1, \"id\": \"a\" }\r\n").unwrap();
+        assert_eq!(digest(&a), digest(&b));
+    }
+}

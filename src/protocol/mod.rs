@@ -1,0 +1,15 @@
+//! Turns text into a protocol that cannot be wrong, or into all its defects.
+
+pub mod canonical;
+pub mod check;
+pub mod defect;
+pub mod draft;
+pub mod expression;
+pub mod folder;
+pub mod frame;
+pub mod model;
+pub mod plan;
+pub mod registration;
+pub mod shape;
+pub mod source;
+pub mod template;

@@ -1,0 +1,314 @@
+//! The shape of a protocol file: the JSON Schema made from the draft types, and its defects.
+//!
+//! The schema serves editors and this checker alike. What it finds is put in the words of the
+//! language: a missing key is shown at its table, an unknown one at itself, a word with its list.
+
+use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
+use jsonschema::{ValidationError, Validator};
+use schemars::generate::SchemaSettings;
+use serde_json::Value;
+
+use super::defect::{Code, Defect, Place, nearest};
+use super::draft::Draft;
+use super::source::child;
+
+/// Returns the JSON Schema of the protocol file.
+pub fn schema() -> Value {
+    let settings =
+        SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+    let mut schema = settings
+        .into_generator()
+        .into_root_schema_for::<Draft>()
+        .to_value();
+    without_null(&mut schema);
+    schema
+}
+
+/// Takes `null` out of a schema: TOML has no such value, so an absent key is simply absent.
+fn without_null(schema: &mut Value) {
+    match schema {
+        Value::Object(object) => {
+            object.retain(|key, value| !(key == "default" && value.is_null()));
+            if let Some(Value::Array(types)) = object.get_mut("type") {
+                types.retain(|kind| kind != "null");
+                if let [only] = types.as_slice() {
+                    let only = only.clone();
+                    object.insert("type".to_owned(), only);
+                }
+            }
+            if let Some(Value::Array(words)) = object.get_mut("enum") {
+                words.retain(|word| !word.is_null());
+            }
+            if let Some(Value::Array(choices)) = object.get_mut("anyOf") {
+                choices.retain(|choice| choice.get("type") != Some(&Value::from("null")));
+                if let [Value::Object(only)] = choices.as_slice() {
+                    let only = only.clone();
+                    object.remove("anyOf");
+                    for (key, value) in only {
+                        object.entry(key).or_insert(value);
+                    }
+                }
+            }
+            object.values_mut().for_each(without_null);
+        }
+        Value::Array(items) => items.iter_mut().for_each(without_null),
+        _ => {}
+    }
+}
+
+/// What the schema says of a file.
+pub struct Shape {
+    /// Every defect of shape.
+    pub defects: Vec<Defect>,
+    /// The file without what is unknown or mistyped, so that the rest can still be checked.
+    pub rest: Value,
+}
+
+/// Checks a file's shape.
+pub fn check(value: &Value) -> Shape {
+    let schema = schema();
+    let mut shape = Shape {
+        defects: Vec::new(),
+        rest: value.clone(),
+    };
+    match jsonschema::options().offline().build(&schema) {
+        Ok(validator) => shape.collect(&schema, &validator, value),
+        Err(error) => {
+            let message = format!("the language's own schema is broken: {error}");
+            shape
+                .defects
+                .push(Defect::new(Code::Syntax, Place::File, message));
+        }
+    }
+    shape
+}
+
+impl Shape {
+    fn collect(&mut self, schema: &Value, validator: &Validator, value: &Value) {
+        for error in validator.iter_errors(value) {
+            let pointer = error.instance_path().as_str().to_owned();
+            let node = parent(schema, error.schema_path().as_str());
+            match error.kind() {
+                Kind::AdditionalProperties { unexpected } => {
+                    for key in unexpected {
+                        self.defects
+                            .push(unknown_key(&child(&pointer, key), key, node));
+                        remove(&mut self.rest, &child(&pointer, key));
+                    }
+                }
+                Kind::Required { property } => {
+                    self.defects.push(missing_key(
+                        &pointer,
+                        property.as_str().unwrap_or_default(),
+                        node,
+                    ));
+                }
+                _ => {
+                    self.defects.push(value_defect(&error, &pointer, node));
+                    if !matches!(
+                        error.kind(),
+                        Kind::Pattern { .. } | Kind::Minimum { .. } | Kind::Maximum { .. }
+                    ) {
+                        remove(&mut self.rest, &pointer);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn unknown_key(pointer: &str, key: &str, node: Option<&Value>) -> Defect {
+    let known = node
+        .and_then(|node| node.get("properties"))
+        .and_then(Value::as_object);
+    let names = known.into_iter().flatten().map(|(name, _)| name.as_str());
+    let defect = Defect::new(
+        Code::UnknownKey,
+        Place::Key(pointer.to_owned()),
+        format!("`{key}` is not a key of this table"),
+    );
+    match nearest(key, names.clone()) {
+        Some(name) => defect.label(format!("did you mean `{name}`?")),
+        None => defect.note(format!(
+            "its keys are {}",
+            names.collect::<Vec<_>>().join(", ")
+        )),
+    }
+}
+
+fn missing_key(pointer: &str, key: &str, node: Option<&Value>) -> Defect {
+    let place = if pointer.is_empty() {
+        Place::File
+    } else {
+        Place::Key(pointer.to_owned())
+    };
+    let description = node
+        .and_then(|node| node.pointer(&format!("/properties/{key}/description")))
+        .and_then(Value::as_str);
+    let table = pointer
+        .rsplit('/')
+        .find(|name| !name.is_empty() && name.parse::<usize>().is_err());
+    let whole = match table {
+        Some(table) => format!("`{table}` needs the key `{key}`"),
+        None => format!("the protocol needs `{key}`"),
+    };
+    let defect = Defect::new(Code::MissingKey, place, whole);
+    match description {
+        Some(text) => defect.note(format!("{key}: {}", text.trim_end_matches('.'))),
+        None => defect,
+    }
+}
+
+fn value_defect(error: &ValidationError<'_>, pointer: &str, node: Option<&Value>) -> Defect {
+    let place = Place::Value(pointer.to_owned());
+    let found = shown(error.instance());
+    let title = node
+        .and_then(|node| node.get("title"))
+        .and_then(Value::as_str);
+    let example = node
+        .and_then(|node| node.get("examples"))
+        .and_then(|list| list.get(0));
+    let for_example = example.map_or(String::new(), |example| {
+        format!(", for example {}", shown_toml(example))
+    });
+    let (code, message) = match error.kind() {
+        Kind::Type { kind } => {
+            let wanted = title.map_or_else(|| types(kind), str::to_owned);
+            (Code::Type, format!("{found} is not {wanted}{for_example}"))
+        }
+        Kind::Enum { options } => return word_defect(place, error.instance(), options, title),
+        Kind::Pattern { .. } => {
+            let code = match title {
+                Some(title)
+                    if title.starts_with("an identifier") || title.starts_with("a name") =>
+                {
+                    Code::Id
+                }
+                _ => Code::Literal,
+            };
+            (
+                code,
+                format!(
+                    "{found} is not {}{for_example}",
+                    title.unwrap_or("spelled as it must be")
+                ),
+            )
+        }
+        Kind::Minimum { limit } => (
+            Code::Range,
+            format!("{found} is less than the least value, {limit}"),
+        ),
+        Kind::Maximum { limit } => (
+            Code::Range,
+            format!("{found} is more than the greatest value, {limit}"),
+        ),
+        Kind::MinItems { limit } => (
+            Code::Range,
+            format!("the list needs at least {limit} items"),
+        ),
+        Kind::MaxItems { limit } => (
+            Code::Range,
+            format!("the list may have at most {limit} items"),
+        ),
+        Kind::MinLength { limit } => (
+            Code::Range,
+            format!("the text needs at least {limit} characters"),
+        ),
+        Kind::MaxLength { limit } => (
+            Code::Range,
+            format!("the text may have at most {limit} characters"),
+        ),
+        Kind::AnyOf { .. } | Kind::OneOfNotValid { .. } => (
+            Code::Type,
+            format!(
+                "{found} is not {}",
+                title.unwrap_or("one of the forms that may stand here")
+            ),
+        ),
+        other => (
+            Code::Type,
+            format!("{found} does not satisfy `{}`", other.keyword()),
+        ),
+    };
+    Defect::new(code, place, message)
+}
+
+fn word_defect(place: Place, found: &Value, options: &Value, title: Option<&str>) -> Defect {
+    let words: Vec<String> = options
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(shown_plain)
+        .collect();
+    let message = match title {
+        Some(title) => format!("{} is not {title}", shown(found)),
+        None => format!("{} is not one of {}", shown(found), words.join(", ")),
+    };
+    let near = found
+        .as_str()
+        .and_then(|word| nearest(word, words.iter().map(String::as_str)));
+    let defect = Defect::new(Code::Word, place, message);
+    match near {
+        Some(word) => defect.label(format!("did you mean `{word}`?")),
+        None => defect,
+    }
+}
+
+fn types(kind: &TypeKind) -> String {
+    let named = |text: &str| match text {
+        "object" => "a table".to_owned(),
+        "array" => "an array".to_owned(),
+        "integer" => "an integer".to_owned(),
+        "string" => "a text in quotes".to_owned(),
+        "boolean" => "`true` or `false`".to_owned(),
+        other => format!("a {other}"),
+    };
+    match kind {
+        TypeKind::Single(kind) => named(&kind.to_string()),
+        TypeKind::Multiple(kinds) => kinds
+            .iter()
+            .map(|kind| named(&kind.to_string()))
+            .collect::<Vec<_>>()
+            .join(" or "),
+    }
+}
+
+/// Shows a value of the file in a sentence: short, and in backticks.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Object(_) => "a table".to_owned(),
+        Value::Array(_) => "an array".to_owned(),
+        other => format!("`{}`", shown_plain(other)),
+    }
+}
+
+fn shown_plain(value: &Value) -> String {
+    let text = value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned);
+    if text.chars().count() > 60 {
+        text.chars().take(57).chain("...".chars()).collect()
+    } else {
+        text
+    }
+}
+
+fn shown_toml(value: &Value) -> String {
+    value.to_string()
+}
+
+/// Returns the schema that a keyword stands in.
+fn parent<'a>(schema: &'a Value, keyword: &str) -> Option<&'a Value> {
+    schema.pointer(keyword.rsplit_once('/')?.0)
+}
+
+/// Removes a table's key; an array's item stays, so that the places of others stay true.
+fn remove(value: &mut Value, pointer: &str) {
+    let Some((table, key)) = pointer.rsplit_once('/') else {
+        return;
+    };
+    let key = key.replace("~1", "/").replace("~0", "~");
+    if let Some(Value::Object(object)) = value.pointer_mut(table) {
+        object.remove(&key);
+    }
+}

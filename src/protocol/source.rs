@@ -1,0 +1,233 @@
+//! The protocol's text as a tree of JSON values, and the way back from a value to its place.
+//!
+//! TOML is read once, with spans. One walk makes the JSON value that everything later reads and
+//! refuses what JSON cannot carry exactly (dates, NaN, infinity, integers beyond 2^53). A place is
+//! a JSON pointer; the same tree answers which bytes of the text it names.
+
+use std::ops::Range;
+
+use serde_json::{Map, Value};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::defect::{Code, Defect, Place};
+
+/// The largest protocol file that is read, in bytes.
+pub const TEXT_MAX: usize = 256 * 1024;
+/// The most keys and array items that a protocol may have.
+const NODES_MAX: usize = 20_000;
+/// The largest integer that every JSON reader holds exactly.
+const INTEGER_MAX: i64 = (1 << 53) - 1;
+
+/// A protocol text that is well-formed TOML, with its values and their places.
+pub struct Source<'t> {
+    root: Spanned<DeTable<'t>>,
+    value: Value,
+}
+
+/// What of a table is meant: the value, or the key before it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Key,
+    Value,
+}
+
+impl<'t> Source<'t> {
+    /// Reads a text; otherwise returns every syntax defect, each at its place.
+    pub fn read(text: &'t str) -> Result<Self, Vec<Defect>> {
+        let (root, errors) = DeTable::parse_recoverable(text);
+        if !errors.is_empty() {
+            let mut defects: Vec<_> = errors.iter().map(syntax_defect).collect();
+            defects.dedup_by(|a, b| a.place == b.place);
+            return Err(defects);
+        }
+        let mut walk = Walk {
+            nodes: 0,
+            defects: Vec::new(),
+        };
+        let value = walk.table(root.get_ref(), "");
+        if walk.nodes > NODES_MAX {
+            let message = format!(
+                "the file has more than {NODES_MAX} keys and items; keep task data in the frame"
+            );
+            return Err(vec![Defect::new(Code::TooLarge, Place::File, message)]);
+        }
+        if walk.defects.is_empty() {
+            Ok(Self { root, value })
+        } else {
+            Err(walk.defects)
+        }
+    }
+
+    /// Returns the whole file as JSON.
+    pub fn value(&self) -> &Value {
+        &self.value
+    }
+
+    /// Returns the bytes of the text that a place names; the nearest enclosing place if it is absent.
+    pub fn span(&self, place: &Place) -> Range<usize> {
+        match place {
+            Place::File => 0..0,
+            Place::Span(span) => span.clone(),
+            Place::Key(pointer) => self.locate(pointer, Part::Key),
+            Place::Value(pointer) => self.locate(pointer, Part::Value),
+            Place::Within(pointer, inner) => {
+                let span = self.locate(pointer, Part::Value);
+                let start = span.start + 1 + inner.start;
+                let end = span.start + 1 + inner.end;
+                // A string with escapes or several quotes does not map byte by byte.
+                if end < span.end && span.len() == self.text_len(pointer) + 2 {
+                    start..end
+                } else {
+                    span
+                }
+            }
+        }
+    }
+
+    fn text_len(&self, pointer: &str) -> usize {
+        self.value
+            .pointer(pointer)
+            .and_then(Value::as_str)
+            .map_or(0, str::len)
+    }
+
+    fn locate(&self, pointer: &str, part: Part) -> Range<usize> {
+        let mut key = 0..0;
+        let mut span = 0..0;
+        let mut node: Option<&Spanned<DeValue<'t>>> = None;
+        for token in pointer.split('/').skip(1) {
+            let name = token.replace("~1", "/").replace("~0", "~");
+            let table = match node.map(Spanned::get_ref) {
+                None => Some(self.root.get_ref()),
+                Some(DeValue::Table(table)) => Some(table),
+                Some(_) => None,
+            };
+            let next = match (table, node.map(Spanned::get_ref)) {
+                (Some(table), _) => table
+                    .get_key_value(name.as_str())
+                    .map(|(key, value)| (key.span(), value)),
+                (None, Some(DeValue::Array(items))) => name
+                    .parse::<usize>()
+                    .ok()
+                    .and_then(|i| items.get(i))
+                    .map(|item| (item.span(), item)),
+                _ => None,
+            };
+            let Some((found, value)) = next else { break };
+            key = found;
+            span = value.span();
+            node = Some(value);
+        }
+        // A table's own span is its header; a key that is asked for stands before its value.
+        if part == Part::Key
+            || matches!(node.map(Spanned::get_ref), Some(DeValue::Table(_))) && span.is_empty()
+        {
+            key
+        } else {
+            span
+        }
+    }
+}
+
+fn syntax_defect(error: &toml::de::Error) -> Defect {
+    let message = error.message().trim().replace('\n', "; ");
+    let code = if message.starts_with("duplicate key") {
+        Code::DuplicateKey
+    } else {
+        Code::Syntax
+    };
+    let place = error.span().map_or(Place::File, Place::Span);
+    Defect::new(code, place, message)
+}
+
+/// Appends a name to a JSON pointer, with the escapes that pointers need.
+pub fn child(pointer: &str, name: impl std::fmt::Display) -> String {
+    let name = name.to_string().replace('~', "~0").replace('/', "~1");
+    format!("{pointer}/{name}")
+}
+
+struct Walk {
+    nodes: usize,
+    defects: Vec<Defect>,
+}
+
+impl Walk {
+    fn table(&mut self, table: &DeTable<'_>, pointer: &str) -> Value {
+        let mut object = Map::new();
+        for (key, value) in table {
+            let pointer = child(pointer, key.get_ref());
+            if key.get_ref().is_empty() {
+                self.refuse(Code::Syntax, &pointer, "a key must not be empty");
+            }
+            object.insert(
+                key.get_ref().to_string(),
+                self.value(value.get_ref(), &pointer),
+            );
+        }
+        Value::Object(object)
+    }
+
+    fn value(&mut self, value: &DeValue<'_>, pointer: &str) -> Value {
+        self.nodes += 1;
+        match value {
+            DeValue::String(text) => {
+                if text.chars().any(is_hidden) {
+                    self.refuse(
+                        Code::Text,
+                        pointer,
+                        "the text has an invisible control character; remove it",
+                    );
+                }
+                Value::from(text.as_ref())
+            }
+            DeValue::Integer(integer) => {
+                let digits = integer.as_str().replace('_', "");
+                match i64::from_str_radix(&digits, integer.radix()) {
+                    Ok(number) if number.abs() <= INTEGER_MAX => Value::from(number),
+                    _ => self.refuse(
+                        Code::Number,
+                        pointer,
+                        "the integer lies beyond 2^53 - 1, where readers disagree",
+                    ),
+                }
+            }
+            DeValue::Float(float) => {
+                let number = float.as_str().replace('_', "").parse::<f64>().ok();
+                match number.filter(|n| n.is_finite() && !(*n == 0.0 && n.is_sign_negative())) {
+                    Some(number) => Value::from(number),
+                    None => self.refuse(
+                        Code::Number,
+                        pointer,
+                        "the number is not a finite number that every reader agrees on",
+                    ),
+                }
+            }
+            DeValue::Boolean(flag) => Value::from(*flag),
+            DeValue::Datetime(time) => {
+                let hint = format!("write the time as text, with `Z`: \"{time}\"");
+                self.refuse(Code::Type, pointer, &hint)
+            }
+            DeValue::Array(items) => Value::Array(
+                items
+                    .iter()
+                    .enumerate()
+                    .map(|(i, item)| self.value(item.get_ref(), &child(pointer, i)))
+                    .collect(),
+            ),
+            DeValue::Table(table) => self.table(table, pointer),
+        }
+    }
+
+    fn refuse(&mut self, code: Code, pointer: &str, message: &str) -> Value {
+        self.defects
+            .push(Defect::new(code, Place::Value(pointer.to_owned()), message));
+        Value::Null
+    }
+}
+
+/// Returns whether a character is one that a reader of the text would not see.
+pub fn is_hidden(c: char) -> bool {
+    let bidi = matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
+    bidi || (c.is_control() && !matches!(c, '\n' | '\t' | '\r'))
+}

@@ -1,0 +1,304 @@
+//! The exact quantities that everything else is made of: digests, times, durations, money, shares.
+//!
+//! Time is integer microseconds, money integer micro-dollars, a share a fraction of integers.
+//! Each reads one spelling from the protocol file and one from JSON, and prints one back.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use sha2::{Digest as _, Sha256};
+
+/// A SHA-256 digest; 64 lower-case hex digits in text and JSON.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Digest(pub [u8; 32]);
+
+impl Digest {
+    /// Digests the concatenation of some byte strings.
+    pub fn of(parts: &[&[u8]]) -> Self {
+        let mut hasher = Sha256::new();
+        for part in parts {
+            hasher.update(part);
+        }
+        Self(hasher.finalize().into())
+    }
+
+    /// Returns the first and last four digits, for people.
+    pub fn short(&self) -> String {
+        let text = self.to_string();
+        format!("{}…{}", &text[..4], &text[60..])
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&data_encoding::HEXLOWER.encode(&self.0))
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for Digest {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        data_encoding::HEXLOWER
+            .decode(text.as_bytes())
+            .ok()
+            .and_then(|bytes| bytes.try_into().ok())
+            .map(Self)
+            .ok_or_else(|| format!("`{text}` is not a digest of 64 lower-case hex digits"))
+    }
+}
+
+impl Serialize for Digest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Digest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// A moment: microseconds since 1970-01-01T00:00:00Z.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Time(pub i64);
+
+impl Time {
+    /// Returns the moment that lies a duration later, or the last moment there is.
+    pub fn plus(self, duration: Micros) -> Self {
+        Self(self.0.saturating_add_unsigned(duration.0))
+    }
+
+    /// Returns how long ago an earlier moment was; zero when it is not earlier.
+    pub fn since(self, earlier: Self) -> Micros {
+        Micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
+    }
+}
+
+impl fmt::Display for Time {
+    /// Writes RFC 3339 in UTC, to the second.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match jiff::Timestamp::from_second(self.0.div_euclid(1_000_000)) {
+            Ok(time) => write!(f, "{time}"),
+            Err(_) => write!(f, "{} us", self.0),
+        }
+    }
+}
+
+/// A duration in microseconds.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Micros(pub u64);
+
+impl Micros {
+    /// The longest duration that a protocol may name: thirty days.
+    pub const MAX: Self = Self(30 * 24 * 3_600_000_000);
+
+    /// Returns whole milliseconds, rounded down.
+    pub fn millis(self) -> u64 {
+        self.0 / 1_000
+    }
+
+    /// Returns the same duration for the standard library.
+    pub fn std(self) -> std::time::Duration {
+        std::time::Duration::from_micros(self.0)
+    }
+}
+
+impl FromStr for Micros {
+    type Err = String;
+
+    /// Reads `90ms`, `45s`, `30m` or `6h`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let unit_at = text
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(text.len());
+        let unit = match &text[unit_at..] {
+            "ms" => 1_000,
+            "s" => 1_000_000,
+            "m" => 60_000_000,
+            "h" => 3_600_000_000_u64,
+            _ => return Err(format!("`{text}` is not a duration such as \"45m\"")),
+        };
+        let count = text[..unit_at].parse::<u64>().ok();
+        count
+            .and_then(|count| count.checked_mul(unit))
+            .map(Self)
+            .ok_or_else(|| format!("`{text}` is too long a duration"))
+    }
+}
+
+impl fmt::Display for Micros {
+    /// Writes the largest unit that divides the duration.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            us if us > 0 && us % 3_600_000_000 == 0 => write!(f, "{}h", us / 3_600_000_000),
+            us if us > 0 && us % 60_000_000 == 0 => write!(f, "{}m", us / 60_000_000),
+            us if us % 1_000_000 == 0 => write!(f, "{}s", us / 1_000_000),
+            us => write!(f, "{}ms", us / 1_000),
+        }
+    }
+}
+
+/// A size in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Bytes(pub u64);
+
+impl FromStr for Bytes {
+    type Err = String;
+
+    /// Reads `512B`, `64KiB`, `32MiB` or `2GiB`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let unit_at = text
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(text.len());
+        let shift = match &text[unit_at..] {
+            "B" => 0,
+            "KiB" => 10,
+            "MiB" => 20,
+            "GiB" => 30,
+            _ => return Err(format!("`{text}` is not a size such as \"32MiB\"")),
+        };
+        let count = text[..unit_at].parse::<u64>().ok();
+        count
+            .and_then(|count| count.checked_mul(1 << shift))
+            .filter(|bytes| *bytes < 1 << 53)
+            .map(Self)
+            .ok_or_else(|| format!("`{text}` is too large a size"))
+    }
+}
+
+/// A share between 0 and 1, as an exact fraction in lowest terms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Share {
+    /// The numerator.
+    pub num: u64,
+    /// The denominator, never zero.
+    pub den: u64,
+}
+
+impl FromStr for Share {
+    type Err = String;
+
+    /// Reads `1/2` or a decimal such as `0.25`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("`{text}` is not a share between 0 and 1 such as \"1/2\"");
+        let (num, den) = match text.split_once('/') {
+            Some((num, den)) => (num.parse().ok(), den.parse().ok()),
+            None => {
+                let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+                let digits = format!("{whole}{fraction}");
+                let den = u32::try_from(fraction.len())
+                    .ok()
+                    .and_then(|n| 10_u64.checked_pow(n));
+                (digits.parse().ok(), den)
+            }
+        };
+        let (num, den): (u64, u64) = num.zip(den).ok_or_else(wrong)?;
+        if den == 0 || num > den {
+            return Err(wrong());
+        }
+        let divisor = greatest_common_divisor(num, den);
+        Ok(Self {
+            num: num / divisor,
+            den: den / divisor,
+        })
+    }
+}
+
+fn greatest_common_divisor(a: u64, b: u64) -> u64 {
+    if b == 0 {
+        a.max(1)
+    } else {
+        greatest_common_divisor(b, a % b)
+    }
+}
+
+/// A run's number: 1 for the first start of the record, and so on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct RunId(pub u64);
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+impl FromStr for RunId {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        text.parse()
+            .map(Self)
+            .map_err(|_| format!("`{text}` is not a run's number"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_read_and_print_one_spelling() {
+        for (text, us) in [
+            ("90ms", 90_000),
+            ("45s", 45_000_000),
+            ("30m", 1_800_000_000),
+        ] {
+            let read: Micros = text.parse().unwrap();
+            assert_eq!((read.0, read.to_string().as_str()), (us, text));
+        }
+        for bad in [
+            "",
+            "5",
+            "-5s",
+            "1d",
+            "1.5h",
+            "45 m",
+            "m",
+            "99999999999999999999h",
+        ] {
+            assert!(bad.parse::<Micros>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn shares_are_exact() {
+        for (text, num, den) in [
+            ("1/2", 1, 2),
+            ("0.5", 1, 2),
+            ("0.1", 1, 10),
+            ("1", 1, 1),
+            ("0", 0, 1),
+        ] {
+            assert_eq!(text.parse(), Ok(Share { num, den }), "{text}");
+        }
+        for bad in ["3/2", "1/0", "1.5", "-0.5", "x", ""] {
+            assert!(bad.parse::<Share>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_digest_is_lower_case_hex_only() {
+        let digest = Digest::of(&[b"a", b"bc"]);
+        assert_eq!(digest.to_string().parse(), Ok(digest));
+        assert_eq!(digest, Digest::of(&[b"abc"]));
+        assert!(digest.to_string().to_uppercase().parse::<Digest>().is_err());
+    }
+}
