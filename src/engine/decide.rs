@@ -447,3 +447,28 @@ fn may_rerun(attempts: &Attempts, cause: Cause, attempt: u32) -> bool {
     };
     attempts.rerun.contains(&word) && attempts.per_slot.is_none_or(|per_slot| attempt < per_slot)
 }
+
+/// Returns whether events are what some evidence, which is not known, could have led to.
+pub fn could_follow(rules: &Rules, slice: &Slice, run: RunId, events: &[Event]) -> bool {
+    let first = match events.first() {
+        Some(Event::Scored { run: scored, .. }) if *scored == run => events[0].clone(),
+        Some(Event::Unjudged {
+            run: unjudged,
+            cause,
+        }) if *unjudged == run && is_of_evidence(*cause) => events[0].clone(),
+        _ => return false,
+    };
+    with_consequences(rules, slice, vec![first]) == events
+}
+
+fn is_of_evidence(cause: Cause) -> bool {
+    matches!(
+        cause,
+        Cause::NoReport
+            | Cause::BadReport
+            | Cause::JudgeTimeout
+            | Cause::JudgeError
+            | Cause::Infra
+            | Cause::OutcomeError
+    )
+}

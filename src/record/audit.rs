@@ -1,0 +1,317 @@
+//! The audit: reads entries in order, checks the chain, decides every command again, folds.
+//!
+//! It needs nothing but the entries: the first one carries the protocol and the tasks. It stops at
+//! the first divergence. Where openings are withheld, scores cannot be computed again; everything
+//! else still is, and the audit counts what it had to take on trust.
+
+use super::divergence::{Code, Divergence};
+use super::entry::{self, Answer, Body, Entry, GENESIS, Head, Opening};
+use crate::engine::command::{Action, Command};
+use crate::engine::decide::{self, Ruling};
+use crate::engine::event::Event;
+use crate::engine::evolve;
+use crate::engine::rules::Rules;
+use crate::engine::slice::Slice;
+use crate::units::Time;
+
+/// An audit under way.
+#[derive(Debug)]
+pub struct Auditor {
+    rules: Option<Rules>,
+    slice: Slice,
+    head: Head,
+    rulings: u64,
+    refusals: u64,
+    withheld: u64,
+    pilots_before_registration: u64,
+    registered_at: Option<Time>,
+}
+
+impl Default for Auditor {
+    fn default() -> Self {
+        Self {
+            rules: None,
+            slice: Slice::whole(),
+            head: Head::EMPTY,
+            rulings: 0,
+            refusals: 0,
+            withheld: 0,
+            pilots_before_registration: 0,
+            registered_at: None,
+        }
+    }
+}
+
+/// What an audit that found nothing says.
+#[derive(Debug)]
+pub struct Audit {
+    /// The newest entry.
+    pub head: Head,
+    /// How many rulings were derived again.
+    pub rulings: u64,
+    /// How many of them were refusals.
+    pub refusals: u64,
+    /// How many scores could not be computed again because their openings are withheld.
+    pub withheld: u64,
+    /// How many pilot runs came before the registration.
+    pub pilots_before_registration: u64,
+    /// When the protocol was registered.
+    pub registered_at: Option<Time>,
+    /// The rules of the protocol that was opened last.
+    pub rules: Option<Rules>,
+    /// What the entries say, folded.
+    pub slice: Slice,
+}
+
+impl Auditor {
+    /// Checks the next entry.
+    pub fn check(&mut self, entry: &Entry) -> Result<(), Divergence> {
+        let diverged = |code, message: String| Err(Divergence::new(code, entry.seq, message));
+        if entry.seq != self.head.seq + 1 {
+            let message = format!(
+                "the entry is numbered {} and stands where {} belongs",
+                entry.seq,
+                self.head.seq + 1
+            );
+            return Err(Divergence::new(Code::Sequence, self.head.seq + 1, message));
+        }
+        if entry::digest(&self.head.digest, entry.seq, &entry.body) != entry.digest {
+            return diverged(
+                Code::Digest,
+                "its digest does not follow from its body and the entry before".to_owned(),
+            );
+        }
+        let body = match entry::read_body(&entry.body) {
+            Ok(body) => body,
+            Err(message) => return diverged(Code::BodyForm, message),
+        };
+        let Body {
+            mut command,
+            mut ruling,
+            sealed,
+        } = body;
+        match &entry.opening {
+            Some(opening) => {
+                let opening = match entry::read_opening(opening) {
+                    Ok(opening) if opening.commitments() == sealed => opening,
+                    Ok(_) => {
+                        return diverged(
+                            Code::Commitment,
+                            "a sealed value does not open its commitment".to_owned(),
+                        );
+                    }
+                    Err(message) => return diverged(Code::BodyForm, message),
+                };
+                if let Err(message) = open(&mut command, &mut ruling, opening) {
+                    return diverged(Code::BodyForm, message);
+                }
+            }
+            None if sealed.is_empty() => {}
+            None => self.withheld += u64::from(matches!(command.action, Action::Score { .. })),
+        }
+        self.rule(
+            entry.seq,
+            &command,
+            &ruling,
+            entry.opening.is_none() && !sealed.is_empty(),
+        )?;
+        if !sealed
+            .keys()
+            .eq(self.sealed_names(&command, &ruling).iter())
+        {
+            return diverged(
+                Code::Commitment,
+                "what it seals is not what such an entry seals".to_owned(),
+            );
+        }
+        self.fold(command, ruling);
+        self.head = Head {
+            seq: entry.seq,
+            digest: entry.digest,
+        };
+        Ok(())
+    }
+
+    /// Returns the head of the entries that were checked.
+    pub fn head(&self) -> Head {
+        self.head
+    }
+
+    /// Ends the audit.
+    pub fn finish(self) -> Result<Audit, Divergence> {
+        if self.head.digest == GENESIS {
+            return Err(Divergence::new(
+                Code::NotARecord,
+                0,
+                "the record has no entries",
+            ));
+        }
+        Ok(Audit {
+            head: self.head,
+            rulings: self.rulings,
+            refusals: self.refusals,
+            withheld: self.withheld,
+            pilots_before_registration: self.pilots_before_registration,
+            registered_at: self.registered_at,
+            rules: self.rules,
+            slice: self.slice,
+        })
+    }
+
+    /// Decides the command again and compares.
+    fn rule(
+        &mut self,
+        seq: u64,
+        command: &Command,
+        recorded: &Answer,
+        withheld: bool,
+    ) -> Result<(), Divergence> {
+        if command.at < self.slice.standing.at {
+            return Err(Divergence::new(
+                Code::TimeDecreases,
+                seq,
+                "it is earlier than the entry before",
+            ));
+        }
+        if seq == 1 && !matches!(command.action, Action::Open { .. }) {
+            return Err(Divergence::new(
+                Code::FirstEntry,
+                seq,
+                "the first entry does not open a protocol",
+            ));
+        }
+        if let Some(run) = decide::due(self.rules.as_ref(), &self.slice, command).first() {
+            let message = format!("the deadline of run {run} had passed, and no entry closed it");
+            return Err(Divergence {
+                rule: Some("/attempts/stale_after"),
+                ..Divergence::new(Code::ExpiryMissing, seq, message)
+            });
+        }
+        self.rulings += 1;
+        let derived = decide::decide(self.rules.as_ref(), &self.slice, command);
+        if withheld && self.follows(command, recorded, &derived) {
+            return Ok(());
+        }
+        let derived = Answer::from(derived);
+        if derived == *recorded && !matches!(recorded, Answer::Granted(events) if events.is_empty())
+        {
+            return Ok(());
+        }
+        let rule = match (&derived, recorded) {
+            (Answer::Refused(refusal), _) | (_, Answer::Refused(refusal)) => refusal.rule(),
+            _ => None,
+        };
+        let message = format!(
+            "the record {}; the registered rules {}",
+            told(recorded),
+            told(&derived)
+        );
+        Err(Divergence {
+            rule,
+            ..Divergence::new(Code::RulingDiffers, seq, message)
+        })
+    }
+
+    /// Returns whether a score whose evidence is withheld is one that evidence could have given.
+    fn follows(&self, command: &Command, recorded: &Answer, derived: &Ruling) -> bool {
+        match (self.rules.as_ref(), &command.action, recorded, derived) {
+            (Some(rules), Action::Score { run, .. }, Answer::Granted(events), Ok(_)) => {
+                decide::could_follow(rules, &self.slice, *run, events)
+            }
+            _ => false,
+        }
+    }
+
+    fn sealed_names(&self, command: &Command, ruling: &Answer) -> Vec<String> {
+        let mut names: Vec<String> = command
+            .action
+            .sealed_name()
+            .map(str::to_owned)
+            .into_iter()
+            .collect();
+        if let Answer::Granted(events) = ruling
+            && events
+                .iter()
+                .any(|event| matches!(event, Event::Scored { .. }))
+        {
+            let outcomes = self
+                .rules
+                .iter()
+                .flat_map(|rules| &rules.protocol().outcomes);
+            names.extend(outcomes.map(|outcome| format!("outcomes.{}", outcome.id)));
+        }
+        names.sort_unstable();
+        names
+    }
+
+    fn fold(&mut self, command: Command, ruling: Answer) {
+        let events = match ruling {
+            Answer::Granted(events) => events,
+            Answer::Refused(_) => {
+                self.refusals += 1;
+                self.slice.standing.at = command.at;
+                return;
+            }
+        };
+        if events
+            .iter()
+            .any(|event| matches!(event, Event::Registered { .. }))
+        {
+            self.pilots_before_registration = self.slice.standing.pilots;
+            self.registered_at = Some(command.at);
+        }
+        evolve::apply(&mut self.slice, &command, &events);
+        if let Action::Open {
+            registration,
+            tasks,
+            ..
+        } = &command.action
+        {
+            self.rules = Rules::from_open(registration, tasks).ok();
+        }
+    }
+}
+
+/// Puts what was sealed back into the command and its ruling.
+fn open(command: &mut Command, ruling: &mut Answer, opening: Opening) -> Result<(), String> {
+    let mut values = opening.values;
+    if let Some(value) = command
+        .action
+        .sealed_name()
+        .and_then(|name| values.remove(name))
+    {
+        command
+            .action
+            .open(value)
+            .map_err(|error| error.to_string())?;
+    }
+    let named = values.into_iter().map(|(name, value)| {
+        name.strip_prefix("outcomes.")
+            .map(|id| (id.to_owned(), value))
+    });
+    let opened = named
+        .collect::<Option<_>>()
+        .ok_or("an opening has a name that nothing seals")?;
+    if let Answer::Granted(events) = ruling {
+        for event in events {
+            if let Event::Scored { outcomes, .. } = event {
+                *outcomes = Some(opened);
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn told(answer: &Answer) -> String {
+    match answer {
+        Answer::Refused(refusal) => format!("refuses it ({})", refusal.code()),
+        Answer::Granted(events) => match events.first() {
+            Some(Event::Started { task, arm, .. }) => format!("grants `start {task} {arm}`"),
+            Some(Event::Unjudged { cause, .. }) => format!("finds it unjudged ({})", cause.text()),
+            Some(Event::Scored { .. }) => "scores it".to_owned(),
+            Some(_) => "grants it".to_owned(),
+            None => "has nothing to record".to_owned(),
+        },
+    }
+}

@@ -1,0 +1,190 @@
+//! Entries: what was said and ruled, in canonical bytes, chained by digest.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::engine::command::Command;
+use crate::engine::decide::Ruling;
+use crate::engine::event::Event;
+use crate::engine::refusal::Refusal;
+use crate::protocol::canonical;
+use crate::units::Digest;
+
+/// The digest before the first entry.
+pub const GENESIS: Digest = Digest([0; 32]);
+
+/// The newest entry's number and digest: what to publish, and what to check against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Head {
+    /// How many entries there are.
+    pub seq: u64,
+    /// The digest of the newest.
+    pub digest: Digest,
+}
+
+impl Head {
+    /// The head of a record without entries.
+    pub const EMPTY: Self = Self {
+        seq: 0,
+        digest: GENESIS,
+    };
+}
+
+/// A sealed entry, as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its number, from 1.
+    pub seq: u64,
+    /// What binds it to all entries before.
+    pub digest: Digest,
+    /// The canonical JSON of a [`Body`].
+    pub body: String,
+    /// The canonical JSON of an [`Opening`]; none where nothing is sealed, or it is withheld.
+    pub opening: Option<String>,
+}
+
+/// What an entry says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Body {
+    /// What was asked or reported.
+    pub command: Command,
+    /// What followed.
+    pub ruling: Answer,
+    /// Commitments to what is sealed, by name.
+    pub sealed: BTreeMap<String, Digest>,
+}
+
+/// A ruling as the record writes it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Answer {
+    /// The command was granted; this happened.
+    Granted(Vec<Event>),
+    /// A rule said no.
+    Refused(Refusal),
+}
+
+impl From<Ruling> for Answer {
+    fn from(ruling: Ruling) -> Self {
+        match ruling {
+            Ok(events) => Self::Granted(events),
+            Err(refusal) => Self::Refused(refusal),
+        }
+    }
+}
+
+/// What opens the commitments of an entry: the salt, and the values by name.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Opening {
+    /// 32 random bytes.
+    pub salt: Digest,
+    /// What is committed to.
+    pub values: Map<String, Value>,
+}
+
+impl Opening {
+    /// Returns the commitments to the values.
+    pub fn commitments(&self) -> BTreeMap<String, Digest> {
+        self.values
+            .iter()
+            .map(|(name, value)| (name.clone(), commitment(&self.salt, name, value)))
+            .collect()
+    }
+}
+
+/// Commits to a value under its name: SHA-256 of a label, the name's own salt, and the value's
+/// canonical JSON. The name's salt is the SHA-256 of a label, the entry's salt and the name, so that
+/// one value can be opened without the others.
+pub fn commitment(salt: &Digest, name: &str, value: &Value) -> Digest {
+    let salt = Digest::of(&[b"prereg-salt/1\n", &salt.0, name.as_bytes()]);
+    Digest::of(&[b"prereg-commitment/1\n", &salt.0, &canonical::bytes(value)])
+}
+
+/// Returns the digest of an entry: SHA-256 of a label, the digest before, the number and the length
+/// of the body (64-bit, big-endian), and the body.
+pub fn digest(previous: &Digest, seq: u64, body: &str) -> Digest {
+    let length = body.len() as u64;
+    Digest::of(&[
+        b"prereg-entry/1\n",
+        &previous.0,
+        &seq.to_be_bytes(),
+        &length.to_be_bytes(),
+        body.as_bytes(),
+    ])
+}
+
+/// Returns what a command and its ruling seal, by name.
+pub fn sealed_values(command: &Command, ruling: &Answer) -> Map<String, Value> {
+    let mut values = Map::new();
+    if let (Some(name), Some(value)) = (command.action.sealed_name(), command.action.sealed()) {
+        values.insert(name.to_owned(), value);
+    }
+    let Answer::Granted(events) = ruling else {
+        return values;
+    };
+    for event in events {
+        if let Event::Scored {
+            outcomes: Some(outcomes),
+            ..
+        } = event
+        {
+            values.extend(
+                outcomes
+                    .iter()
+                    .map(|(id, value)| (format!("outcomes.{id}"), value.clone())),
+            );
+        }
+    }
+    values
+}
+
+/// Seals a command and its ruling as the entry that follows a head.
+pub fn seal(head: Head, command: &Command, ruling: Answer, salt: Digest) -> Entry {
+    let values = sealed_values(command, &ruling);
+    let opening = (!values.is_empty()).then_some(Opening { salt, values });
+    let sealed = opening
+        .as_ref()
+        .map(Opening::commitments)
+        .unwrap_or_default();
+    let body = text(&Body {
+        command: command.clone(),
+        ruling,
+        sealed,
+    });
+    let seq = head.seq + 1;
+    Entry {
+        seq,
+        digest: digest(&head.digest, seq, &body),
+        body,
+        opening: opening.as_ref().map(text),
+    }
+}
+
+/// Returns the canonical JSON of a part of an entry.
+fn text(part: &impl Serialize) -> String {
+    // Plain data with text keys and no NaN: neither step can fail.
+    let value = serde_json::to_value(part).unwrap_or_default();
+    String::from_utf8(canonical::bytes(&value)).unwrap_or_default()
+}
+
+/// Reads a body; refuses any other bytes than the canonical ones.
+pub fn read_body(body: &str) -> Result<Body, String> {
+    read(body)
+}
+
+/// Reads an opening; refuses any other bytes than the canonical ones.
+pub fn read_opening(opening: &str) -> Result<Opening, String> {
+    read(opening)
+}
+
+fn read<T: Serialize + for<'de> Deserialize<'de>>(json: &str) -> Result<T, String> {
+    let part: T = serde_json::from_str(json).map_err(|error| error.to_string())?;
+    if text(&part) != json {
+        return Err("the text is not in canonical form".to_owned());
+    }
+    Ok(part)
+}

@@ -1,0 +1,146 @@
+//! The whole record as one file of lines: a header, then the exact entries.
+//!
+//! Every line is a JSON object in one spelling; a reader compares the line with what it would have
+//! written, so that no byte is left unchecked. The header has its own digest, and counts.
+
+use std::io::{self, Write};
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::entry::{Entry, Head};
+use crate::protocol::canonical;
+use crate::units::Digest;
+
+/// The version of the format that is written, and the newest that is read.
+pub const VERSION: u32 = 1;
+/// What the header calls the format.
+const FORMAT: &str = "prereg-export";
+
+/// The first line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Header {
+    /// How many entries follow.
+    pub entries: u64,
+    /// The format's name.
+    pub format: String,
+    /// The digest of the last entry.
+    pub head: Digest,
+    /// Whether openings of sealed values are left out.
+    pub sealed: bool,
+    /// The study's id.
+    pub study: String,
+    /// The format's version.
+    pub version: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+struct HeaderLine {
+    digest: Digest,
+    #[serde(flatten)]
+    header: Header,
+}
+
+/// What is wrong with a first line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HeaderFault {
+    /// It is not a header.
+    Broken(String),
+    /// It is intact, and names a version that this program cannot read.
+    Newer(u32),
+}
+
+impl Header {
+    /// Makes the header of an export.
+    pub fn new(study: &str, head: Head, sealed: bool) -> Self {
+        Self {
+            entries: head.seq,
+            format: FORMAT.to_owned(),
+            head: head.digest,
+            sealed,
+            study: study.to_owned(),
+            version: VERSION,
+        }
+    }
+
+    fn digest(&self) -> Digest {
+        canonical::digest(&serde_json::to_value(self).unwrap_or_default())
+    }
+
+    /// Returns the line, without its end.
+    pub fn line(&self) -> String {
+        let line = HeaderLine {
+            digest: self.digest(),
+            header: self.clone(),
+        };
+        let value = serde_json::to_value(&line).unwrap_or_default();
+        String::from_utf8(canonical::bytes(&value)).unwrap_or_default()
+    }
+
+    /// Reads a first line.
+    pub fn read(line: &str) -> Result<Self, HeaderFault> {
+        let broken = |message: String| HeaderFault::Broken(message);
+        let value: serde_json::Value =
+            canonical::read(line.as_bytes()).map_err(|fault| broken(fault.message))?;
+        let mut rest = value.clone();
+        let digest = rest
+            .as_object_mut()
+            .and_then(|object| object.remove("digest"));
+        let intact =
+            digest == Some(serde_json::to_value(canonical::digest(&rest)).unwrap_or_default());
+        if !intact || rest["format"] != FORMAT || canonical::bytes(&value) != line.as_bytes() {
+            return Err(broken(
+                "the first line is not the header of an export".to_owned(),
+            ));
+        }
+        match rest["version"].as_u64() {
+            Some(version) if version > u64::from(VERSION) => Err(HeaderFault::Newer(
+                u32::try_from(version).unwrap_or(u32::MAX),
+            )),
+            _ => serde_json::from_value(rest).map_err(|error| broken(error.to_string())),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EntryLine<'a> {
+    #[serde(borrow)]
+    body: &'a RawValue,
+    digest: Digest,
+    #[serde(borrow, default)]
+    opening: Option<&'a RawValue>,
+    seq: u64,
+}
+
+/// Writes an entry's line, with its end; its opening is left out while outcomes are sealed.
+pub fn write_entry(out: &mut impl Write, entry: &Entry, sealed: bool) -> io::Result<()> {
+    out.write_all(b"{\"body\":")?;
+    out.write_all(entry.body.as_bytes())?;
+    write!(out, ",\"digest\":\"{}\"", entry.digest)?;
+    if let (Some(opening), false) = (&entry.opening, sealed) {
+        out.write_all(b",\"opening\":")?;
+        out.write_all(opening.as_bytes())?;
+    }
+    writeln!(out, ",\"seq\":{}}}", entry.seq)
+}
+
+/// Reads an entry's line, without its end.
+pub fn read_entry(line: &str) -> Result<Entry, String> {
+    let read: EntryLine<'_> = serde_json::from_str(line).map_err(|error| error.to_string())?;
+    let entry = Entry {
+        seq: read.seq,
+        digest: read.digest,
+        body: read.body.get().to_owned(),
+        opening: read.opening.map(|opening| opening.get().to_owned()),
+    };
+    let mut written = Vec::with_capacity(line.len() + 1);
+    let spelled = write_entry(&mut written, &entry, false).is_ok()
+        && written.strip_suffix(b"\n") == Some(line.as_bytes());
+    if spelled {
+        Ok(entry)
+    } else {
+        Err("the line is not spelled as entries are".to_owned())
+    }
+}

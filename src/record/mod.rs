@@ -1,0 +1,16 @@
+//! Seals commands and rulings into chained entries, and derives every ruling again.
+//!
+//! An entry is a body and a digest. The body is the canonical JSON of a command and its ruling;
+//! the digest covers the body, its place and the digest before it, so that nothing between two
+//! heads can change unseen. What is sealed stands in the body as salted commitments; its opening
+//! (salt and values) is kept beside the entry and left out of an export while outcomes are sealed.
+//!
+//! - `entry`: bodies, digests, commitments;
+//! - `export`: entries as lines of text;
+//! - `audit`: the chain checked and every ruling decided again;
+//! - `divergence`: what an audit can find.
+
+pub mod audit;
+pub mod divergence;
+pub mod entry;
+pub mod export;

@@ -1,0 +1,4 @@
+//! Everything that touches the world: processes and the study's files.
+
+pub mod process;
+pub mod tree;

@@ -1,0 +1,187 @@
+//! Finds the program of a command, and says plainly why it could not be started.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use rustix::fs::{Access, access};
+use rustix::io::Errno;
+
+use super::Job;
+
+/// Tells why a command never ran, or was lost sight of and ended.
+#[derive(Debug, thiserror::Error)]
+pub enum SpawnFault {
+    /// There is no program and so nothing to execute.
+    #[error("the command is empty")]
+    Empty,
+    /// No absolute entry of PATH holds such a program.
+    #[error("`{program}` was not found on PATH")]
+    NotOnPath {
+        /// As in the command.
+        program: String,
+    },
+    /// The path leads nowhere.
+    #[error("`{program}` does not exist: there is no `{}`", path.display())]
+    Missing {
+        /// As in the command.
+        program: String,
+        /// As looked up.
+        path: PathBuf,
+    },
+    /// It stands there but is not for executing.
+    #[error("`{program}` may not be executed: `{}` is no executable file", path.display())]
+    NotExecutable {
+        /// As in the command.
+        program: String,
+        /// As looked up.
+        path: PathBuf,
+    },
+    /// It is there, but what it needs to be executed is not.
+    #[error("`{program}` needs an interpreter that does not exist: see the start of `{}`", path.display())]
+    InterpreterMissing {
+        /// As in the command.
+        program: String,
+        /// As looked up.
+        path: PathBuf,
+    },
+    /// The working directory cannot be entered.
+    #[error("`{program}` could not be started in `{}`: there is no such directory", dir.display())]
+    DirMissing {
+        /// As in the command.
+        program: String,
+        /// The working directory.
+        dir: PathBuf,
+    },
+    /// The system refused for another reason.
+    #[error("`{program}` could not be started: {source}")]
+    Refused {
+        /// As in the command.
+        program: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It had started, but could not be watched, and so was ended. How it went is not known.
+    #[error("`{program}` could not be supervised and was ended: {source}")]
+    Lost {
+        /// As in the command.
+        program: String,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl SpawnFault {
+    /// Returns the stable code.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Empty => "command-empty",
+            Self::NotOnPath { .. } => "program-not-on-path",
+            Self::Missing { .. } => "program-missing",
+            Self::NotExecutable { .. } => "program-not-executable",
+            Self::InterpreterMissing { .. } => "interpreter-missing",
+            Self::DirMissing { .. } => "directory-missing",
+            Self::Refused { .. } => "spawn-refused",
+            Self::Lost { .. } => "supervision-lost",
+        }
+    }
+
+    pub(super) fn lost(job: &Job<'_>, source: io::Error) -> Self {
+        Self::Lost {
+            program: job.command.first().cloned().unwrap_or_default(),
+            source,
+        }
+    }
+}
+
+/// Returns the command, ready to spawn.
+///
+/// Only what the standard library can do with `posix_spawn` is asked for: forking a runner with
+/// much memory would be many times slower.
+pub(super) fn prepare(job: &Job<'_>) -> Result<Command, SpawnFault> {
+    let (name, arguments) = job.command.split_first().ok_or(SpawnFault::Empty)?;
+    let mut command = Command::new(find(name, job)?);
+    if !name.contains('/') {
+        // Programs that behave by the name they are called by see the name in the command.
+        command.arg0(name);
+    }
+    command
+        .args(arguments)
+        .current_dir(job.dir)
+        .env_clear()
+        .envs(job.env)
+        .process_group(0)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    Ok(command)
+}
+
+/// Returns the absolute path of a program.
+fn find(name: &str, job: &Job<'_>) -> Result<PathBuf, SpawnFault> {
+    if name.contains('/') {
+        Ok(resolve(name, job))
+    } else {
+        look_up(name, job)
+    }
+}
+
+fn resolve(name: &str, job: &Job<'_>) -> PathBuf {
+    let path = job.base.join(name);
+    // Without a current directory the spawn will say what is missing.
+    std::path::absolute(&path).unwrap_or(path)
+}
+
+fn look_up(name: &str, job: &Job<'_>) -> Result<PathBuf, SpawnFault> {
+    let path = job
+        .env
+        .get(OsStr::new("PATH"))
+        .map(|path| path.as_os_str())
+        .unwrap_or_default();
+    let mut barred = None;
+    // A relative entry would let a file that an arm has written pass for a program.
+    for folder in std::env::split_paths(path).filter(|folder| folder.is_absolute()) {
+        let candidate = folder.join(name);
+        if !candidate.is_file() {
+            continue;
+        }
+        if access(&candidate, Access::EXEC_OK).is_ok() {
+            return Ok(candidate);
+        }
+        barred.get_or_insert(candidate);
+    }
+    let program = name.to_owned();
+    Err(match barred {
+        Some(path) => SpawnFault::NotExecutable { program, path },
+        None => SpawnFault::NotOnPath { program },
+    })
+}
+
+/// Says why a spawn failed. The system's answer alone does not tell a missing program from a
+/// missing directory or interpreter.
+pub(super) fn explain(source: io::Error, job: &Job<'_>) -> SpawnFault {
+    let Some(program) = job.command.first().cloned() else {
+        return SpawnFault::Empty;
+    };
+    let Ok(path) = find(&program, job) else {
+        return SpawnFault::NotOnPath { program };
+    };
+    match Errno::from_io_error(&source) {
+        Some(Errno::NOENT | Errno::NOTDIR) if !job.dir.is_dir() => SpawnFault::DirMissing {
+            program,
+            dir: job.dir.to_path_buf(),
+        },
+        Some(Errno::NOENT | Errno::NOTDIR) if !path.exists() => {
+            SpawnFault::Missing { program, path }
+        }
+        Some(Errno::NOENT) => SpawnFault::InterpreterMissing { program, path },
+        Some(Errno::ACCESS) if is_barred(&path) => SpawnFault::NotExecutable { program, path },
+        _ => SpawnFault::Refused { program, source },
+    }
+}
+
+fn is_barred(path: &Path) -> bool {
+    !path.is_file() || access(path, Access::EXEC_OK).is_err()
+}
