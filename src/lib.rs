@@ -1,5 +1,7 @@
 //! prereg.
+pub mod cli;
 pub mod engine;
+pub mod folder;
 pub mod protocol;
 pub mod record;
 pub mod runner;

@@ -14,6 +14,9 @@ pub trait Folder {
 
     /// Returns the digest of a file, or of a directory's sorted list of files.
     fn digest(&self, path: &str) -> Result<Digest, FolderFault>;
+
+    /// Returns whether a file may be executed by its owner; refuses what is not a regular file.
+    fn executable(&self, path: &str) -> Result<bool, FolderFault>;
 }
 
 /// Why something in the folder could not be used.

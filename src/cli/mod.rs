@@ -1,0 +1,3 @@
+//! The only room that prints, parses arguments and chooses exit codes.
+
+pub mod render;
