@@ -20,6 +20,8 @@ struct Bad {
     name: String,
     /// The line of the caret; none for an absence, which no line is to blame for.
     line: Option<u64>,
+    /// The file of the caret, if it is another one.
+    file: Option<String>,
 }
 
 fn root() -> &'static Path {
@@ -30,7 +32,8 @@ fn bad() -> PathBuf {
     root().join("tests/bad")
 }
 
-/// Reads a part of the list: lines such as "- `name` — what is wrong — 12".
+/// Reads a part of the list: lines such as "- `name` — what is wrong — 12", or, for a fault that is
+/// drawn in a file beside it, "— 1 of other.json".
 fn listed(part: &str) -> Vec<Bad> {
     let readme = fs::read_to_string(bad().join("README.md")).unwrap();
     let heading = format!("# {part} (");
@@ -44,10 +47,14 @@ fn listed(part: &str) -> Vec<Bad> {
         .map(|item| {
             let (name, rest) = item.split_once('`').unwrap();
             let line = rest.rsplit_once(" — ").unwrap().1;
-            let line = (line != "1 (file)").then(|| line.parse().unwrap());
+            let (line, file) = match line.split_once(" of ") {
+                Some((line, file)) => (line, Some(file.to_owned())),
+                None => (line, None),
+            };
             Bad {
                 name: name.to_owned(),
-                line,
+                line: (line != "1 (file)").then(|| line.parse().unwrap()),
+                file,
             }
         })
         .collect()
@@ -136,7 +143,7 @@ fn answer(file: &str, bytes: &[u8], folder: &dyn Folder) -> Result<Answer, Vec<D
 fn expect_line(bad: &Bad, file: &str, answer: &Answer, complaints: &mut Vec<String>) {
     let on_line = |item: &serde_json::Value| {
         let line = item["line"].as_u64();
-        item["file"] == file
+        item["file"] == bad.file.as_deref().unwrap_or(file)
             && match bad.line {
                 None => line.is_none_or(|line| line == 1),
                 Some(wanted) => line == Some(wanted),

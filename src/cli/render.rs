@@ -18,12 +18,15 @@ use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
 use serde_json::{Value, json};
 
 use crate::protocol::defect::{Defect, Place};
-use crate::protocol::source::Source;
+use crate::protocol::source::{Source, is_hidden};
 
 /// How wide a drawn line of the source may be before it is cut around its caret.
 const WIDTH_MAX: usize = 100;
 /// How many carets are drawn at most; the rest of a longer place is evident.
 const CARETS_MAX: usize = 80;
+
+/// How many characters a line of a note has at most.
+const NOTE_MAX: usize = 74;
 
 /// Draws every defect of a file, and a last line that counts them.
 ///
@@ -63,7 +66,11 @@ pub fn defects_json(
             let line_start = spot.text[..span.start].rfind('\n').map_or(0, |at| at + 1);
             let line = spot.text[..line_start].matches('\n').count() + 1;
             let column = spot.text[line_start..span.start].chars().count() + 1;
-            (line, column, column + spot.text[span.clone()].chars().count())
+            (
+                line,
+                column,
+                column + spot.text[span.clone()].chars().count(),
+            )
         });
         json!({
             "code": defect.code.text(),
@@ -104,7 +111,7 @@ impl Spot {
             (place, Some(source)) if defect.file.is_none() => Some(source.span(place)),
             _ => None,
         };
-        let text = text.unwrap_or_default();
+        let text = visible(&text.unwrap_or_default());
         let span = span.filter(|_| !text.is_empty());
         Self {
             span: span.map(|span| on_one_line(&text, span)),
@@ -143,8 +150,9 @@ fn floor_boundary(text: &str, at: usize) -> usize {
 }
 
 fn draw(defect: &Defect, spot: &Spot) -> String {
+    let label = defect.label.as_deref().map(one_line);
     let title = Level::ERROR
-        .primary_title(defect.message.as_str())
+        .primary_title(one_line(&defect.message))
         .id(defect.code.text());
     let mut group = match &spot.span {
         Some(span) => {
@@ -155,7 +163,7 @@ fn draw(defect: &Defect, spot: &Spot) -> String {
                 .sum();
             let annotation = AnnotationKind::Primary
                 .span(span.start..span.start + shown)
-                .label(defect.label.as_deref());
+                .label(label);
             title.element(
                 Snippet::source(spot.text.as_str())
                     .path(spot.file.as_str())
@@ -164,14 +172,72 @@ fn draw(defect: &Defect, spot: &Spot) -> String {
         }
         None => title.element(Origin::path(spot.file.as_str())),
     };
-    for line in defect.note.iter().flat_map(|note| note.lines()) {
-        group = group.element(Level::NOTE.no_name().message(line));
+    if let Some(note) = &defect.note {
+        group = group.element(Level::NOTE.no_name().message(wrap(note)));
     }
-    Renderer::plain()
-        .term_width(WIDTH_MAX)
-        .render(&[group])
-        .lines()
-        .map(str::trim_end)
-        .collect::<Vec<_>>()
-        .join("\n")
+    let drawn = Renderer::plain().term_width(WIDTH_MAX).render(&[group]);
+    tidy(&drawn, spot.span.is_none())
+}
+
+/// Breaks a note at blanks, so that a line of it fits beside the margin.
+fn wrap(note: &str) -> String {
+    let mut lines = vec![String::new()];
+    for word in note.split(' ') {
+        let line = match lines.last() {
+            Some(line)
+                if !line.is_empty() && line.chars().count() + word.chars().count() >= NOTE_MAX =>
+            {
+                lines.push(String::new());
+                lines.len() - 1
+            }
+            _ => lines.len() - 1,
+        };
+        if !lines[line].is_empty() {
+            lines[line].push(' ');
+        }
+        lines[line].push_str(word);
+    }
+    lines.join("\n")
+}
+
+/// Takes the empty margin before a note out, and sets a note without a snippet in line.
+fn tidy(drawn: &str, without_snippet: bool) -> String {
+    let lines: Vec<&str> = drawn.lines().map(str::trim_end).collect();
+    let mut kept: Vec<String> = Vec::new();
+    for (i, line) in lines.iter().enumerate() {
+        let next = lines.get(i + 1).map_or("", |next| next.trim_start());
+        if line.trim_start() == "|" && next.starts_with("= ") {
+            continue;
+        }
+        match (i, without_snippet) {
+            (0, _) | (_, false) => kept.push((*line).to_owned()),
+            (_, true) => kept.push(format!("  {}", line)),
+        }
+    }
+    kept.join("\n")
+}
+
+/// Puts visible marks of the same length in place of characters that a terminal would hide or obey.
+///
+/// The renderer itself marks control characters; what it leaves is three bytes long in UTF-8, as
+/// the mark is, so that places stay true.
+fn visible(text: &str) -> String {
+    let mark = |c: char| {
+        if is_hidden(c) && c.len_utf8() == 3 {
+            '\u{fffd}'
+        } else {
+            c
+        }
+    };
+    text.chars().map(mark).collect()
+}
+
+/// Makes one line of a message that may hold what an author wrote.
+fn one_line(text: &str) -> String {
+    let mark = |c: char| match c {
+        '\n' | '\r' | '\t' => ' ',
+        c if is_hidden(c) => '\u{fffd}',
+        c => c,
+    };
+    text.chars().map(mark).collect()
 }

@@ -28,12 +28,18 @@ pub fn read(bytes: &[u8]) -> Result<Value, JsonFault> {
             message: "the text begins with a byte order mark; remove it".to_owned(),
         });
     }
+    if text.trim().is_empty() {
+        return Err(JsonFault {
+            offset: 0,
+            message: "there is nothing here; write one JSON value".to_owned(),
+        });
+    }
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let strict =
         Strict::deserialize(&mut deserializer).and_then(|value| deserializer.end().map(|()| value));
     strict.map(|strict| strict.0).map_err(|error| JsonFault {
         offset: offset_of(text, error.line(), error.column()),
-        message: without_position(&error.to_string()),
+        message: plain(&error.to_string()),
     })
 }
 
@@ -46,11 +52,37 @@ pub struct JsonFault {
     pub message: String,
 }
 
-fn without_position(message: &str) -> String {
-    message
+/// Puts what the reader of JSON says in plain words, without its own line and column.
+fn plain(message: &str) -> String {
+    let message = message
         .rsplit_once(" at line ")
-        .map_or(message, |(before, _)| before)
-        .to_owned()
+        .map_or(message, |(before, _)| before);
+    let plain = match message {
+        "expected ident" => "this is not a JSON value; texts stand in double quotes",
+        "expected value" => {
+            "this is not a JSON value; JSON has no comments, NaN or texts without quotes"
+        }
+        "key must be a string" => "a key is a text in double quotes",
+        "trailing characters" => "more follows after the end of the value; remove it",
+        "trailing comma" => "a comma stands before the closing bracket; remove it",
+        "number out of range" => "the number is too large for every reader",
+        "invalid number" => "this is not a number as JSON writes them",
+        "invalid escape" => "JSON does not know this escape",
+        "expected `:`" => "a colon is missing after the key",
+        "expected `,` or `}`" => "a comma or the closing brace is missing",
+        "expected `,` or `]`" => "a comma or the closing bracket is missing",
+        "unexpected end of hex escape"
+        | "lone leading surrogate in hex escape"
+        | "lone trailing surrogate in hex escape" => {
+            "the escape is half of a surrogate pair; write the whole character"
+        }
+        _ if message.starts_with("EOF while parsing") => "the text ends too early; complete it",
+        _ if message.starts_with("control character") => {
+            "a text holds a bare control character; write it as an escape"
+        }
+        other => other,
+    };
+    plain.to_owned()
 }
 
 fn offset_of(text: &str, line: usize, column: usize) -> usize {

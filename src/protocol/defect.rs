@@ -62,7 +62,7 @@ codes! {
     Range, "range", "A number, duration or size is outside its range.";
     Literal, "literal", "A text is not spelled as a literal of its kind is.";
     Id, "id", "An identifier has characters that identifiers cannot have.";
-    DuplicateId, "duplicate-id", "Two things of a kind share an identifier.";
+    DuplicateId, "duplicate-id", "Two things of a kind share a name, or one is named twice.";
     Arms, "arms", "The arms cannot be compared.";
     ArmsDiffer, "arms-differ", "An arm differs from the reference in something undeclared.";
     Frame, "frame", "A line of the frame is not a task.";
@@ -84,6 +84,7 @@ codes! {
     LimitationNotFound, "limitation-not-found", "A limitation is named that the protocol does not have.";
     OrderUnbalanced, "order-unbalanced", "One arm is always first.";
     OrderConfoundedWithTime, "order-confounded-with-time", "The arms run one after another, so time is confounded with the arm.";
+    FewTasks, "few-tasks", "The registered test cannot reach its level with so few tasks.";
     UnequalLimits, "unequal-limits", "The arms have different limits.";
     UnlimitedVoids, "unlimited-voids", "A block may be voided without limit.";
     NoControl, "no-control", "A positive or a negative control is missing.";
@@ -154,11 +155,19 @@ impl Defect {
     }
 }
 
-/// Returns the word of a list that was probably meant, if one is near.
+/// Returns the word of a list that was probably meant, if one is near: few letters differ, or one
+/// begins with the other.
 pub fn nearest<'a>(word: &str, list: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let limit = (word.chars().count() / 3).max(1);
+    let length = word.chars().count();
+    let limit = if length < 2 { 0 } else { length.div_ceil(4) };
+    let begins = |longer: &str, shorter: &str| shorter.len() > 2 && longer.starts_with(shorter);
     list.into_iter()
-        .map(|candidate| (distance(word, candidate), candidate))
+        .map(|candidate| match distance(word, candidate) {
+            far if far > limit && (begins(word, candidate) || begins(candidate, word)) => {
+                (limit, candidate)
+            }
+            distance => (distance, candidate),
+        })
         .filter(|(distance, _)| *distance <= limit)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)

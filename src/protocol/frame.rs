@@ -27,14 +27,16 @@ impl Task {
     pub fn new(fields: Value) -> Result<Self, String> {
         let id = match fields.get("id") {
             Some(Value::String(id)) => id.clone(),
-            Some(_) => return Err("the task's `id` is not a text".to_owned()),
-            None if fields.is_object() => return Err("the task has no `id`".to_owned()),
-            None => return Err("a task is a JSON object with an `id`".to_owned()),
+            Some(_) => return Err("the task's `id` is not a text in double quotes".to_owned()),
+            None if fields.is_object() => {
+                return Err("the task has no `id`; give it one".to_owned());
+            }
+            None => {
+                return Err("this is not a task: a task is one JSON object with an `id`".to_owned());
+            }
         };
-        if !is_task_id(&id) {
-            return Err(format!(
-                "`{id}` is not a task id: use 1 to 128 letters, digits or `.` `_` `-` `:` `@` `+`, a letter or digit first"
-            ));
+        if let Some(slip) = id_slip(&id) {
+            return Err(slip);
         }
         Ok(Self { id, fields })
     }
@@ -45,12 +47,30 @@ impl Task {
     }
 }
 
-fn is_task_id(id: &str) -> bool {
+/// Returns what is wrong with a task's id, which also names files.
+fn id_slip(id: &str) -> Option<String> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || "._-:@+".contains(c);
-    id.len() <= 128
-        && id.starts_with(|c: char| c.is_ascii_alphanumeric())
-        && id.chars().all(allowed)
-        && !id.contains("..")
+    if id.is_empty() {
+        Some("the task's `id` is empty; give it one".to_owned())
+    } else if id.len() > 128 {
+        Some(format!(
+            "the task's `id` has {} characters; it names files and may have at most 128",
+            id.chars().count()
+        ))
+    } else if let Some(other) = id.chars().find(|c| !allowed(*c)) {
+        let shown = id.escape_debug();
+        Some(format!(
+            "the task id `{shown}` holds `{}` (U+{:04X}); use letters a to z, digits and `. _ - : @ +`",
+            other.escape_debug(),
+            u32::from(other)
+        ))
+    } else if !id.starts_with(|c: char| c.is_ascii_alphanumeric()) || id.contains("..") {
+        Some(format!(
+            "the task id `{id}` must begin with a letter or digit and hold no `..`"
+        ))
+    } else {
+        None
+    }
 }
 
 /// What is wrong with a line of the frame.
@@ -68,7 +88,7 @@ pub struct FrameFault {
 pub fn read(bytes: &[u8]) -> Result<Vec<Task>, Vec<FrameFault>> {
     let mut tasks = Vec::new();
     let mut faults = Vec::new();
-    let mut seen: HashMap<String, usize> = HashMap::new();
+    let mut seen: HashMap<String, (usize, String)> = HashMap::new();
     let mut offset = 0;
     for (index, raw) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
         let line = index + 1;
@@ -83,11 +103,17 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Task>, Vec<FrameFault>> {
         };
         match read_line(text) {
             Err(fault) => refuse(fault.offset, fault.message),
-            Ok(task) => match seen.insert(task.id.clone(), line) {
-                Some(first) => refuse(
-                    0,
-                    format!("the task `{}` stands on line {first} too", task.id),
-                ),
+            Ok(task) => match seen.insert(task.id.to_lowercase(), (line, task.id.clone())) {
+                Some((first, same)) if same == task.id => {
+                    refuse(0, format!("the task `{same}` stands on line {first} too"));
+                }
+                Some((first, other)) => {
+                    let message = format!(
+                        "the task ids `{}` and `{other}` (line {first}) differ in case alone; they would share files",
+                        task.id
+                    );
+                    refuse(0, message);
+                }
                 None => tasks.push(task),
             },
         }
@@ -97,7 +123,7 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Task>, Vec<FrameFault>> {
         faults.push(FrameFault {
             line: 1,
             offset: 0,
-            message: "the frame has no tasks".to_owned(),
+            message: "the frame has no tasks; write one JSON object a line".to_owned(),
         });
     }
     if faults.is_empty() {
@@ -111,14 +137,14 @@ fn read_line(text: &[u8]) -> Result<Task, JsonFault> {
     if text.iter().all(u8::is_ascii_whitespace) {
         return Err(JsonFault {
             offset: 0,
-            message: "the line is empty; a frame has one task a line".to_owned(),
+            message: "the line is empty; remove it: a frame has one task a line".to_owned(),
         });
     }
     let value = canonical::read(text)?;
     if let Some(found) = hidden_text(&value) {
         return Err(JsonFault {
             offset: 0,
-            message: format!("the text {found:?} has an invisible control character"),
+            message: format!("the text {found:?} holds a character that a reader cannot see"),
         });
     }
     Task::new(value).map_err(|message| JsonFault { offset: 0, message })
@@ -144,6 +170,12 @@ pub fn digest(tasks: &[Task]) -> Digest {
         lines.push(b'\n');
     }
     Digest::of(&[&lines])
+}
+
+/// Returns the byte at which a line of the frame begins; a frame without faults has one task a line.
+pub fn line_start(bytes: &[u8], index: usize) -> usize {
+    let lines = bytes.split_inclusive(|byte| *byte == b'\n');
+    lines.take(index).map(<[u8]>::len).sum()
 }
 
 /// Returns what a task's split is for; a task without a declared split is confirmatory.

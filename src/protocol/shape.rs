@@ -6,7 +6,7 @@
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use jsonschema::{ValidationError, Validator};
 use schemars::generate::SchemaSettings;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::defect::{Code, Defect, Place, nearest};
 use super::draft::Draft;
@@ -62,6 +62,8 @@ pub struct Shape {
     pub defects: Vec<Defect>,
     /// The file without what is unknown or mistyped, so that the rest can still be checked.
     pub rest: Value,
+    /// JSON pointers of what was refused: whatever else is said of it follows from that.
+    pub refused: Vec<String>,
 }
 
 /// Checks a file's shape.
@@ -70,7 +72,20 @@ pub fn check(value: &Value) -> Shape {
     let mut shape = Shape {
         defects: Vec::new(),
         rest: value.clone(),
+        refused: Vec::new(),
     };
+    if value.as_object().is_some_and(Map::is_empty) {
+        let needed = schema.get("required").and_then(Value::as_array);
+        let names: Vec<String> = needed.into_iter().flatten().map(shown).collect();
+        let message = format!(
+            "the file says nothing; a protocol needs {}",
+            names.join(", ")
+        );
+        shape
+            .defects
+            .push(Defect::new(Code::MissingKey, Place::File, message));
+        return shape;
+    }
     match jsonschema::options().offline().build(&schema) {
         Ok(validator) => shape.collect(&schema, &validator, value),
         Err(error) => {
@@ -91,29 +106,78 @@ impl Shape {
             match error.kind() {
                 Kind::AdditionalProperties { unexpected } => {
                     for key in unexpected {
-                        self.defects
-                            .push(unknown_key(&child(&pointer, key), key, node));
-                        remove(&mut self.rest, &child(&pointer, key));
-                    }
-                }
-                Kind::Required { property } => {
-                    self.defects.push(missing_key(
-                        &pointer,
-                        property.as_str().unwrap_or_default(),
-                        node,
-                    ));
-                }
-                _ => {
-                    self.defects.push(value_defect(&error, &pointer, node));
-                    if !matches!(
-                        error.kind(),
-                        Kind::Pattern { .. } | Kind::Minimum { .. } | Kind::Maximum { .. }
-                    ) {
+                        let pointer = child(&pointer, key);
+                        self.defects.push(unknown_key(&pointer, key, node));
                         remove(&mut self.rest, &pointer);
                     }
                 }
+                Kind::Required { property } => {
+                    let key = property.as_str().unwrap_or_default();
+                    self.defects.push(missing_key(&pointer, key, node));
+                    self.refused.push(child(&pointer, key));
+                }
+                kind => {
+                    self.defects.push(value_defect(&error, &pointer, node));
+                    let spelling = matches!(
+                        kind,
+                        Kind::Pattern { .. } | Kind::Minimum { .. } | Kind::Maximum { .. }
+                    );
+                    if !spelling {
+                        remove(&mut self.rest, &pointer);
+                    }
+                    self.refused.push(pointer);
+                }
             }
         }
+        self.whole_numbers(schema, value, "");
+    }
+
+    /// Refuses `2.0` where an integer is meant: JSON Schema takes them for the same, TOML does not.
+    fn whole_numbers(&mut self, schema: &Value, value: &Value, pointer: &str) {
+        match value {
+            Value::Number(number) if number.is_f64() && !takes_fractions(schema) => {
+                if self.refused.iter().any(|refused| refused == pointer) {
+                    return;
+                }
+                let message = format!(
+                    "{} is a number with a fraction; write it as an integer",
+                    shown(value)
+                );
+                let place = Place::Value(pointer.to_owned());
+                self.defects.push(Defect::new(Code::Type, place, message));
+                self.refused.push(pointer.to_owned());
+                remove(&mut self.rest, pointer);
+            }
+            Value::Array(items) => {
+                if let Some(schema) = schema.get("items") {
+                    for (i, item) in items.iter().enumerate() {
+                        self.whole_numbers(schema, item, &child(pointer, i));
+                    }
+                }
+            }
+            Value::Object(object) => {
+                for (key, item) in object {
+                    let schema = schema
+                        .get("properties")
+                        .and_then(|properties| properties.get(key))
+                        .or_else(|| schema.get("additionalProperties"));
+                    if let Some(schema) = schema {
+                        self.whole_numbers(schema, item, &child(pointer, key));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Returns whether a number with a fraction may stand where a schema holds.
+fn takes_fractions(schema: &Value) -> bool {
+    match (schema.get("type"), schema.get("enum")) {
+        (Some(Value::Array(kinds)), _) => kinds.iter().any(|kind| kind == "number"),
+        (Some(kind), _) => kind == "number",
+        (None, Some(_)) => false,
+        (None, None) => true,
     }
 }
 
@@ -125,9 +189,13 @@ fn unknown_key(pointer: &str, key: &str, node: Option<&Value>) -> Defect {
     let defect = Defect::new(
         Code::UnknownKey,
         Place::Key(pointer.to_owned()),
-        format!("`{key}` is not a key of this table"),
+        match pointer.matches('/').count() {
+            1 => format!("`{key}` is not a key or table of the language"),
+            _ => format!("`{key}` is not a key of this table"),
+        },
     );
-    match nearest(key, names.clone()) {
+    // Keys are written with `_`, whatever stands between their words here.
+    match nearest(&key.replace('-', "_"), names.clone()) {
         Some(name) => defect.label(format!("did you mean `{name}`?")),
         None => defect.note(format!(
             "its keys are {}",
@@ -148,13 +216,23 @@ fn missing_key(pointer: &str, key: &str, node: Option<&Value>) -> Defect {
     let table = pointer
         .rsplit('/')
         .find(|name| !name.is_empty() && name.parse::<usize>().is_err());
+    let in_list = pointer
+        .rsplit('/')
+        .next()
+        .is_some_and(|name| name.parse::<usize>().is_ok());
     let whole = match table {
+        Some(table) if in_list => format!("each of `{table}` needs the key `{key}`"),
         Some(table) => format!("`{table}` needs the key `{key}`"),
         None => format!("the protocol needs `{key}`"),
     };
     let defect = Defect::new(Code::MissingKey, place, whole);
     match description {
-        Some(text) => defect.note(format!("{key}: {}", text.trim_end_matches('.'))),
+        Some(text) => {
+            let mut letters = text.trim_end_matches('.').chars();
+            let first = letters.next().map(|c| c.to_lowercase().to_string());
+            let rest = letters.as_str();
+            defect.note(format!("{key}: {}{rest}", first.unwrap_or_default()))
+        }
         None => defect,
     }
 }
@@ -174,6 +252,10 @@ fn value_defect(error: &ValidationError<'_>, pointer: &str, node: Option<&Value>
     let (code, message) = match error.kind() {
         Kind::Type { kind } => {
             let wanted = title.map_or_else(|| types(kind), str::to_owned);
+            let found = match error.instance().as_str() {
+                Some(_) => format!("the text {found}"),
+                None => found,
+            };
             (Code::Type, format!("{found} is not {wanted}{for_example}"))
         }
         Kind::Enum { options } => return word_defect(place, error.instance(), options, title),
@@ -194,25 +276,19 @@ fn value_defect(error: &ValidationError<'_>, pointer: &str, node: Option<&Value>
                 ),
             )
         }
-        Kind::Minimum { limit } => (
+        Kind::Minimum { .. } | Kind::Maximum { .. } if pointer == "/language" => (
             Code::Range,
-            format!("{found} is less than the least value, {limit}"),
+            format!("the language {found} is not known to this version; it knows 1"),
         ),
-        Kind::Maximum { limit } => (
+        Kind::Minimum { .. } | Kind::Maximum { .. } => (
             Code::Range,
-            format!("{found} is more than the greatest value, {limit}"),
+            format!("{found} is out of range: it must be {}", range(node)),
         ),
-        Kind::MinItems { limit } => (
-            Code::Range,
-            format!("the list needs at least {limit} items"),
-        ),
+        Kind::MinItems { limit } => (Code::Range, at_least("the list", limit, "item")),
+        Kind::MinLength { limit } => (Code::Range, at_least("the text", limit, "character")),
         Kind::MaxItems { limit } => (
             Code::Range,
             format!("the list may have at most {limit} items"),
-        ),
-        Kind::MinLength { limit } => (
-            Code::Range,
-            format!("the text needs at least {limit} characters"),
         ),
         Kind::MaxLength { limit } => (
             Code::Range,
@@ -230,7 +306,44 @@ fn value_defect(error: &ValidationError<'_>, pointer: &str, node: Option<&Value>
             format!("{found} does not satisfy `{}`", other.keyword()),
         ),
     };
-    Defect::new(code, place, message)
+    let defect = Defect::new(code, place, message);
+    match error.instance().as_str().and_then(foreign_letter) {
+        Some(letter) if code == Code::Id => defect.label(letter),
+        _ => defect,
+    }
+}
+
+/// Names the first letter of an identifier that is not one of a to z but may look like one.
+fn foreign_letter(text: &str) -> Option<String> {
+    let letter = text.chars().find(|c| !c.is_ascii())?;
+    Some(format!(
+        "`{letter}` is U+{:04X}, not a letter from a to z",
+        u32::from(letter)
+    ))
+}
+
+fn at_least(what: &str, limit: &impl std::fmt::Display, part: &str) -> String {
+    match limit.to_string().as_str() {
+        "1" => format!("{what} is empty; it needs at least one {part}"),
+        limit => format!("{what} needs at least {limit} {part}s"),
+    }
+}
+
+/// Says between which limits a number must lie.
+fn range(node: Option<&Value>) -> String {
+    let limit = |key: &str| {
+        let limit = node?.get(key)?;
+        Some(limit.as_u64().map_or_else(
+            || limit.as_f64().unwrap_or_default().to_string(),
+            |whole| whole.to_string(),
+        ))
+    };
+    match (limit("minimum"), limit("maximum")) {
+        (Some(least), Some(greatest)) => format!("from {least} to {greatest}"),
+        (Some(least), None) => format!("{least} or more"),
+        (None, Some(greatest)) => format!("{greatest} or less"),
+        (None, None) => "another number".to_owned(),
+    }
 }
 
 fn word_defect(place: Place, found: &Value, options: &Value, title: Option<&str>) -> Defect {
@@ -242,6 +355,7 @@ fn word_defect(place: Place, found: &Value, options: &Value, title: Option<&str>
         .collect();
     let message = match title {
         Some(title) => format!("{} is not {title}", shown(found)),
+        None if words.len() == 1 => format!("{} must be `{}`", shown(found), words[0]),
         None => format!("{} is not one of {}", shown(found), words.join(", ")),
     };
     let near = found
@@ -278,16 +392,18 @@ fn shown(value: &Value) -> String {
     match value {
         Value::Object(_) => "a table".to_owned(),
         Value::Array(_) => "an array".to_owned(),
+        Value::String(text) if text.is_empty() => "an empty text".to_owned(),
         other => format!("`{}`", shown_plain(other)),
     }
 }
 
 fn shown_plain(value: &Value) -> String {
-    let text = value
-        .as_str()
-        .map_or_else(|| value.to_string(), str::to_owned);
-    if text.chars().count() > 60 {
-        text.chars().take(57).chain("...".chars()).collect()
+    let text = match value {
+        Value::String(text) => text.replace('\n', "\\n").replace('\t', "\\t"),
+        other => other.to_string(),
+    };
+    if text.chars().count() > 40 {
+        text.chars().take(37).chain("...".chars()).collect()
     } else {
         text
     }

@@ -37,15 +37,14 @@ impl<'t> Source<'t> {
     pub fn read(text: &'t str) -> Result<Self, Vec<Defect>> {
         let (root, errors) = DeTable::parse_recoverable(text);
         if !errors.is_empty() {
-            let mut defects: Vec<_> = errors.iter().map(syntax_defect).collect();
-            defects.dedup_by(|a, b| a.place == b.place);
-            return Err(defects);
+            return Err(syntax_defects(text, &errors));
         }
         let mut walk = Walk {
+            text,
             nodes: 0,
             defects: Vec::new(),
         };
-        let value = walk.table(root.get_ref(), "");
+        let value = walk.table(root.get_ref());
         if walk.nodes > NODES_MAX {
             let message = format!(
                 "the file has more than {NODES_MAX} keys and items; keep task data in the frame"
@@ -130,15 +129,39 @@ impl<'t> Source<'t> {
     }
 }
 
-fn syntax_defect(error: &toml::de::Error) -> Defect {
-    let message = error.message().trim().replace('\n', "; ");
-    let code = if message.starts_with("duplicate key") {
-        Code::DuplicateKey
-    } else {
-        Code::Syntax
-    };
-    let place = error.span().map_or(Place::File, Place::Span);
-    Defect::new(code, place, message)
+/// Returns what is wrong with a text that is not TOML.
+///
+/// Everything after a slip is read by guesswork, so the first slip is the last that is shown; keys
+/// that stand twice before it are certain. A table that stands twice answers for its keys.
+fn syntax_defects(text: &str, errors: &[toml::de::Error]) -> Vec<Defect> {
+    let mut spots: Vec<(Range<usize>, &str)> = errors
+        .iter()
+        .map(|error| (error.span().unwrap_or(0..0), error.message()))
+        .collect();
+    spots.sort_by_key(|(span, _)| span.start);
+    let mut defects = Vec::new();
+    let mut repeated_table = None;
+    for (span, message) in spots {
+        let header = text[..span.start.min(text.len())].rfind("\n[");
+        if !message.starts_with("duplicate key") {
+            let message = message.trim().replace('\n', "; ");
+            defects.push(Defect::new(Code::Syntax, Place::Span(span), message));
+            break;
+        }
+        if repeated_table.is_some() && repeated_table == header {
+            continue;
+        }
+        let line_start = text[..span.start].rfind('\n').map_or(0, |at| at + 1);
+        let is_table = text[line_start..span.start].trim_start().starts_with('[');
+        if is_table {
+            repeated_table = header;
+        }
+        let kind = if is_table { "table" } else { "key" };
+        let name = text[span.clone()].trim();
+        let message = format!("the {kind} `{name}` stands twice; keep one of the two");
+        defects.push(Defect::new(Code::DuplicateKey, Place::Span(span), message));
+    }
+    defects
 }
 
 /// Appends a name to a JSON pointer, with the escapes that pointers need.
@@ -147,38 +170,35 @@ pub fn child(pointer: &str, name: impl std::fmt::Display) -> String {
     format!("{pointer}/{name}")
 }
 
-struct Walk {
+struct Walk<'t> {
+    text: &'t str,
     nodes: usize,
     defects: Vec<Defect>,
 }
 
-impl Walk {
-    fn table(&mut self, table: &DeTable<'_>, pointer: &str) -> Value {
+impl Walk<'_> {
+    fn table(&mut self, table: &DeTable<'_>) -> Value {
         let mut object = Map::new();
         for (key, value) in table {
-            let pointer = child(pointer, key.get_ref());
             if key.get_ref().is_empty() {
-                self.refuse(Code::Syntax, &pointer, "a key must not be empty");
+                self.refuse(
+                    Code::Syntax,
+                    key.span(),
+                    "a key must not be empty; give it a name",
+                );
             }
-            object.insert(
-                key.get_ref().to_string(),
-                self.value(value.get_ref(), &pointer),
-            );
+            self.readable(key.get_ref(), key.span());
+            object.insert(key.get_ref().to_string(), self.value(value));
         }
         Value::Object(object)
     }
 
-    fn value(&mut self, value: &DeValue<'_>, pointer: &str) -> Value {
+    fn value(&mut self, value: &Spanned<DeValue<'_>>) -> Value {
         self.nodes += 1;
-        match value {
+        let span = value.span();
+        match value.get_ref() {
             DeValue::String(text) => {
-                if text.chars().any(is_hidden) {
-                    self.refuse(
-                        Code::Text,
-                        pointer,
-                        "the text has an invisible control character; remove it",
-                    );
-                }
+                self.readable(text, span);
                 Value::from(text.as_ref())
             }
             DeValue::Integer(integer) => {
@@ -187,8 +207,8 @@ impl Walk {
                     Ok(number) if number.abs() <= INTEGER_MAX => Value::from(number),
                     _ => self.refuse(
                         Code::Number,
-                        pointer,
-                        "the integer lies beyond 2^53 - 1, where readers disagree",
+                        span,
+                        "the integer lies beyond 2^53 - 1, where readers disagree; use a smaller one",
                     ),
                 }
             }
@@ -198,30 +218,43 @@ impl Walk {
                     Some(number) => Value::from(number),
                     None => self.refuse(
                         Code::Number,
-                        pointer,
-                        "the number is not a finite number that every reader agrees on",
+                        span,
+                        "this is not a finite number that every reader agrees on",
                     ),
                 }
             }
             DeValue::Boolean(flag) => Value::from(*flag),
             DeValue::Datetime(time) => {
-                let hint = format!("write the time as text, with `Z`: \"{time}\"");
-                self.refuse(Code::Type, pointer, &hint)
+                let hint = format!("write a time as text, with `Z`: \"{time}\"");
+                self.refuse(Code::Type, span, hint)
             }
-            DeValue::Array(items) => Value::Array(
-                items
-                    .iter()
-                    .enumerate()
-                    .map(|(i, item)| self.value(item.get_ref(), &child(pointer, i)))
-                    .collect(),
-            ),
-            DeValue::Table(table) => self.table(table, pointer),
+            DeValue::Array(items) => {
+                Value::Array(items.iter().map(|item| self.value(item)).collect())
+            }
+            DeValue::Table(table) => self.table(table),
         }
     }
 
-    fn refuse(&mut self, code: Code, pointer: &str, message: &str) -> Value {
+    /// Refuses a text with a character that a reader does not see, at the character if it stands
+    /// there as itself, and else at the text.
+    fn readable(&mut self, text: &str, span: Range<usize>) {
+        let Some(hidden) = text.chars().find(|c| is_hidden(*c)) else {
+            return;
+        };
+        let place = match self.text[span.clone()].find(hidden) {
+            Some(at) => span.start + at..span.start + at + hidden.len_utf8(),
+            None => span,
+        };
+        let message = format!(
+            "the text holds U+{:04X}, which a reader cannot see; remove it",
+            u32::from(hidden)
+        );
+        self.refuse(Code::Text, place, message);
+    }
+
+    fn refuse(&mut self, code: Code, span: Range<usize>, message: impl Into<String>) -> Value {
         self.defects
-            .push(Defect::new(code, Place::Value(pointer.to_owned()), message));
+            .push(Defect::new(code, Place::Span(span), message));
         Value::Null
     }
 }

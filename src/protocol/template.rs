@@ -38,6 +38,21 @@ pub fn holes(text: &str) -> Vec<Hole<'_>> {
     found
 }
 
+/// Returns where a template begins a hole of ours and does not finish it: `{task.id`, `{run.id + 1}`.
+pub fn slips(text: &str) -> Vec<Range<usize>> {
+    let ours = ["{task.", "{arm.", "{run."];
+    let starts = ours.iter().flat_map(|start| text.match_indices(start));
+    let whole = holes(text);
+    let mut found: Vec<Range<usize>> = starts
+        .map(|(at, _)| at)
+        .filter(|at| !text[..*at].ends_with('$'))
+        .filter(|at| !whole.iter().any(|hole| hole.range.start == *at))
+        .map(|at| at..text[at..].find('}').map_or(text.len(), |end| at + end + 1))
+        .collect();
+    found.sort_by_key(|range| range.start);
+    found
+}
+
 fn is_name(name: &str) -> bool {
     let word = |part: &str| {
         !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
@@ -76,6 +91,10 @@ mod tests {
             Vec::<&str>::new()
         );
         assert_eq!(names("{nope}"), ["nope"]);
+        assert_eq!(
+            slips("a {task.id b {run.x + 1} ${run.y {arm.id}"),
+            [2..24, 13..24]
+        );
         assert_eq!(
             fill("a{x}b{x}", |_| Some("1".to_owned())),
             Ok("a1b1".to_owned())

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use super::{Checker, SHOWN_MAX};
-use crate::protocol::defect::{Code, Defect, Place};
+use crate::protocol::defect::{Code, Defect, Place, nearest};
 use crate::protocol::draft::{
-    ArmsOrder, Axis, BlockKind, CountText, Draft, DrawMethod, LateReport, OrderBy, Serial,
-    SplitKind,
+    ArmsOrder, Axis, BlockKind, CauseWord, CountText, Draft, DrawMethod, LateReport, OrderBy,
+    Serial, SplitKind,
 };
 use crate::protocol::frame::{self, Task};
 use crate::protocol::model::{Allocation, Attempts, Draw, Protocol, Study};
-use crate::units::Micros;
+use crate::units::{Digest, Micros};
 
 /// Names that some file systems keep for devices.
 const RESERVED: &[&str] = &[
@@ -21,6 +21,20 @@ impl Checker<'_> {
     pub(super) fn study(&mut self, draft: &Draft) -> Study {
         let study = &draft.study;
         self.portable("/study/id", &study.id.0);
+        for (key, text) in [("title", &study.title), ("question", &study.question)] {
+            if !text.is_empty() && text.trim().is_empty() {
+                let place = Place::Value(format!("/study/{key}"));
+                self.refuse(Code::Range, place, format!("the {key} is blank; write one"));
+            }
+        }
+        if let Some(supersedes) = &study.supersedes {
+            let digest = &supersedes.registration;
+            let digest = digest.strip_prefix("sha256:").unwrap_or(digest);
+            if let Err(message) = digest.parse::<Digest>() {
+                let place = Place::Value("/study/supersedes/registration".to_owned());
+                self.refuse(Code::Literal, place, message);
+            }
+        }
         Study {
             id: study.id.0.clone(),
             title: study.title.clone(),
@@ -50,14 +64,14 @@ impl Checker<'_> {
                     self.refuse(
                         Code::DuplicateId,
                         Place::Value(pointer),
-                        format!("`{id}` is declared twice"),
+                        format!("`{id}` is declared twice; rename one"),
                     );
                 }
                 Some(first) => {
                     self.refuse(
                         Code::DuplicateId,
                         Place::Value(pointer),
-                        format!("`{id}` and `{first}` differ in case alone"),
+                        format!("`{id}` and `{first}` differ in case alone; rename one"),
                     );
                 }
                 None => {}
@@ -80,60 +94,87 @@ impl Checker<'_> {
             }
         };
         match frame::read(&bytes) {
-            Ok(tasks) => {
-                self.splits(draft, &tasks);
-                tasks
-            }
+            Ok(tasks) if self.splits(draft, path, &bytes, &tasks) => tasks,
+            Ok(_) => Vec::new(),
             Err(faults) => {
-                let more = faults.len().saturating_sub(SHOWN_MAX * 4);
-                for fault in faults.into_iter().take(SHOWN_MAX * 4) {
+                let more = faults.len().saturating_sub(SHOWN_MAX);
+                for fault in faults.into_iter().take(SHOWN_MAX) {
                     let place = Place::Span(fault.offset..fault.offset + 1);
-                    self.push(
-                        Defect::new(
-                            Code::Frame,
-                            place,
-                            format!("line {}: {}", fault.line, fault.message),
-                        )
-                        .in_file(path),
-                    );
+                    self.push(Defect::new(Code::Frame, place, fault.message).in_file(path));
                 }
                 if more > 0 {
-                    self.refuse(
-                        Code::Frame,
-                        place,
-                        format!("`{path}` has {more} more lines that are not tasks"),
-                    );
+                    let message = format!("{more} more lines of `{path}` are not tasks either");
+                    self.refuse(Code::Frame, place, message);
                 }
                 Vec::new()
             }
         }
     }
 
-    fn splits(&mut self, draft: &Draft, tasks: &[Task]) {
+    /// Refuses tasks whose split is not declared; returns whether there were none.
+    ///
+    /// A task without a split, or with one that is nearly a declared one, is a slip of the frame;
+    /// any other split that tasks have is missing in the table.
+    fn splits(&mut self, draft: &Draft, path: &str, bytes: &[u8], tasks: &[Task]) -> bool {
+        let table = "/tasks/splits";
         let Some(splits) = &draft.tasks.splits else {
-            return;
+            return !self.was_refused(table);
         };
-        let known: Vec<&str> = splits.keys().map(String::as_str).collect();
-        let undeclared = tasks
+        let mut known: Vec<&str> = splits.keys().map(String::as_str).collect();
+        let refused = self
+            .refused
             .iter()
-            .filter(|task| frame::split_of(Some(splits), task).is_none());
-        for task in undeclared.take(SHOWN_MAX) {
-            let place = Place::Key("/tasks/splits".to_owned());
+            .filter_map(|pointer| pointer.strip_prefix("/tasks/splits/"));
+        let refused: Vec<String> = refused.map(str::to_owned).collect();
+        known.extend(refused.iter().map(String::as_str));
+        let mut undeclared: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        let mut slips = Vec::new();
+        for (i, task) in tasks.iter().enumerate() {
             match task.text("split") {
-                Some(split) => {
-                    let message = format!(
-                        "the task `{}` is in the split `{split}`, which is not declared",
-                        task.id
-                    );
-                    self.unknown(Code::UnknownSplit, place, message, split, &known);
+                Some(split) if known.contains(&split) => {}
+                Some(split) if nearest(split, known.iter().copied()).is_none() => {
+                    undeclared.entry(split).or_default().push(&task.id);
                 }
-                None => self.refuse(
-                    Code::UnknownSplit,
-                    place,
-                    format!("the task `{}` has no text field `split`", task.id),
-                ),
+                split => slips.push((i, split)),
             }
         }
+        for (i, split) in slips.iter().take(SHOWN_MAX) {
+            let start = frame::line_start(bytes, *i);
+            let place = Place::Span(start..start + 1);
+            let id = &tasks[*i].id;
+            let defect = match split {
+                Some(split) => {
+                    let message = format!("the split `{split}` of the task `{id}` is not declared");
+                    let near = nearest(split, known.iter().copied()).unwrap_or_default();
+                    Defect::new(Code::UnknownSplit, place, message)
+                        .label(format!("did you mean `{near}`?"))
+                }
+                None => {
+                    let message = format!(
+                        "the task `{id}` has no text `split`, and [tasks.splits] needs one"
+                    );
+                    Defect::new(Code::UnknownSplit, place, message)
+                        .note(format!("the splits are: {}", known.join(", ")))
+                }
+            };
+            self.push(defect.in_file(path));
+        }
+        for (split, ids) in &undeclared {
+            let message = match ids.as_slice() {
+                [id] => format!("the task `{id}` is in the split `{split}`, which is not declared"),
+                [first, ..] => format!(
+                    "{} tasks are in the split `{split}`, which is not declared; the first is `{first}`",
+                    ids.len()
+                ),
+                [] => continue,
+            };
+            self.push(
+                Defect::new(Code::UnknownSplit, Place::Key(table.to_owned()), message).note(
+                    format!("say what it is for: {split} = \"confirmatory\" or \"pilot\""),
+                ),
+            );
+        }
+        slips.is_empty() && undeclared.is_empty() && refused.is_empty()
     }
 
     pub(super) fn draw(&mut self, draft: &Draft, tasks: &[Task]) -> Draw {
@@ -146,7 +187,7 @@ impl Checker<'_> {
             self.refuse(
                 Code::Draw,
                 Place::Key("/tasks/splits".to_owned()),
-                "no task is in a confirmatory split",
+                "no task is in a confirmatory split, so nothing could be registered",
             );
         }
         let Some(draw) = &draft.draw else {
@@ -156,22 +197,20 @@ impl Checker<'_> {
                 size: None,
             };
         };
-        if draw.method == DrawMethod::Shuffled && draw.seed.is_none() {
-            self.push(
-                Defect::new(
-                    Code::Draw,
-                    Place::Value("/draw/method".to_owned()),
-                    "a shuffled draw needs `seed`",
-                )
-                .note(
-                    "any text; best a public value that nobody knew when the protocol was written",
-                ),
-            );
+        match draw.method {
+            DrawMethod::Shuffled if draw.seed.is_none() => {
+                let why = "a shuffled draw is ordered by it; any text will do, best a public value that nobody knew before";
+                self.missing("/draw", "seed", why);
+            }
+            DrawMethod::Ranked if draw.classes.is_none() => {
+                self.missing("/draw", "classes", "a ranked draw is ordered by them");
+            }
+            _ => {}
         }
         match draw.size {
             Some(size) if !tasks.is_empty() && confirmatory > 0 && size > confirmatory as u64 => {
                 let message = format!(
-                    "{size} tasks are to be drawn, but the frame has {confirmatory} confirmatory tasks"
+                    "{size} tasks are to be drawn, but the frame has only {confirmatory} confirmatory tasks"
                 );
                 self.refuse(Code::Draw, Place::Value("/draw/size".to_owned()), message);
             }
@@ -199,10 +238,17 @@ impl Checker<'_> {
                 None
             }
             (None, true) => {
-                self.refuse(Code::MissingKey, Place::Key("/allocation".to_owned()), "`allocation` needs the key `repeats`: how often each arm is executed on each task");
+                let why = "how often each arm is executed on each task";
+                self.missing("/allocation", "repeats", why);
                 None
             }
         };
+        let counted = allocation.by == Some(OrderBy::Counts);
+        if counted && (allocation.arms != Some(ArmsOrder::Alternating) || draft.arms.len() != 2) {
+            let place = Place::Value("/allocation/by".to_owned());
+            let message = "by = \"counts\" needs two arms and arms = \"alternating\"";
+            self.refuse(Code::Arms, place, message);
+        }
         Some(Allocation {
             nest: nest?,
             repeats: repeats?,
@@ -241,6 +287,13 @@ impl Checker<'_> {
             None => Some(otherwise),
             Some(CountText(value)) => value.as_u64().and_then(|count| u32::try_from(count).ok()),
         };
+        for (key, causes) in [
+            ("rerun", Some(&attempts.rerun)),
+            ("rerun_on_request", attempts.rerun_on_request.as_ref()),
+        ] {
+            let words = causes.into_iter().flatten().map(cause_text);
+            self.once(&format!("/attempts/{key}"), &words.collect::<Vec<_>>());
+        }
         let mut rerun = attempts.rerun.clone();
         rerun.sort_unstable();
         rerun.dedup();
@@ -249,7 +302,7 @@ impl Checker<'_> {
             self.refuse(
                 Code::Range,
                 Place::Value("/attempts/rerun".to_owned()),
-                "`rerun` names causes, but `per_slot = 1` allows no second attempt",
+                "`rerun` names causes, but `per_slot = 1` allows no second attempt; raise it or remove the causes",
             );
         }
         Attempts {
@@ -290,4 +343,11 @@ impl Checker<'_> {
             );
         }
     }
+}
+
+/// Returns a cause as it is written.
+fn cause_text(cause: &CauseWord) -> String {
+    let value = serde_json::to_value(cause).ok();
+    let text = value.as_ref().and_then(serde_json::Value::as_str);
+    text.unwrap_or_default().to_owned()
 }

@@ -1,20 +1,18 @@
-//! Checks who judges, what is measured, and that the analysis names what exists.
+//! Checks who judges and what is measured.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
 use super::Checker;
+use super::expressions::{SCHEMA_MAX, closed};
 use crate::protocol::canonical;
 use crate::protocol::defect::{Code, Defect, Place};
 use crate::protocol::draft::{Draft, OutcomeKind, ScoreWord, Scoring as ScoringDraft};
-use crate::protocol::expression::{Expected, Expression, Scope, Slip, Type};
-use crate::protocol::frame::{self, Task};
+use crate::protocol::expression::{Expected, Scope, Type};
 use crate::protocol::model::{Claim, Judge, Outcome, Scoring};
 use crate::units::Micros;
 
-/// The largest schema file that is read, in bytes.
-const SCHEMA_MAX: usize = 1024 * 1024;
 /// Words that CEL keeps for itself.
 const RESERVED: &[&str] = &[
     "as",
@@ -41,55 +39,6 @@ const RESERVED: &[&str] = &[
 ];
 
 impl Checker<'_> {
-    /// Returns the names that outcomes may read, before any outcome is declared.
-    pub(super) fn scopes(&mut self, draft: &Draft, tasks: &[Task]) -> Scope {
-        let mut scope = Scope::default();
-        scope.insert("task".to_owned(), task_type(tasks));
-        scope.insert("run".to_owned(), run_type());
-        if draft.observation.is_some() {
-            scope.insert("observed".to_owned(), Type::Any);
-        }
-        if draft.claim.is_some() {
-            scope.insert("claim".to_owned(), object([("done", Type::Bool)]));
-        }
-        if let Some(judge) = &draft.judge {
-            scope.insert(
-                "report".to_owned(),
-                self.schema(&judge.schema.0)
-                    .map_or(Type::Any, |schema| schema_type(&schema)),
-            );
-        }
-        scope
-    }
-
-    fn schema(&self, path: &str) -> Option<Value> {
-        canonical::read(&self.folder.read(path, SCHEMA_MAX).ok()?).ok()
-    }
-
-    /// Checks one expression against its scope; every finding points into the text.
-    fn expression(&mut self, pointer: &str, text: &str, scope: &Scope, expected: Expected) {
-        let findings = match Expression::parse(text) {
-            Err(finding) => vec![finding],
-            Ok(expression) => expression.check(scope, expected),
-        };
-        for finding in findings {
-            let code = match finding.kind {
-                Slip::Syntax => Code::Expression,
-                Slip::Name => Code::UnknownName,
-                Slip::Type => Code::ExpressionType,
-            };
-            let defect = Defect::new(
-                code,
-                Place::Within(pointer.to_owned(), finding.range),
-                finding.message,
-            );
-            self.push(match finding.suggestion {
-                Some(near) => defect.label(format!("did you mean `{near}`?")),
-                None => defect,
-            });
-        }
-    }
-
     pub(super) fn outcomes(&mut self, draft: &Draft, scope: &Scope) -> Vec<Outcome> {
         let ids = draft
             .outcomes
@@ -113,19 +62,15 @@ impl Checker<'_> {
                 OutcomeKind::Binary => (Expected::Bool, Type::Bool),
                 _ => (Expected::Number, Type::Number),
             };
-            scope.insert(
-                "outcomes".to_owned(),
-                Type::Object {
-                    fields: declared.clone(),
-                    closed: true,
-                },
-            );
-            self.expression(
-                &format!("{table}/value"),
-                &outcome.value.0,
-                &scope,
-                expected,
-            );
+            scope.insert("outcomes".to_owned(), closed(declared.clone()));
+            self.expression(&format!("{table}/value"), &outcome.value, &scope, expected);
+            if kind == Type::Number && outcome.missing.0.is_u64() {
+                self.refuse(
+                    Code::Range,
+                    Place::Value(format!("{table}/missing")),
+                    "only a binary outcome can count a missing value as 0 or 1; write \"available\"",
+                );
+            }
             declared.insert(outcome.id.0.clone(), kind);
             outcomes.push(Outcome {
                 id: outcome.id.0.clone(),
@@ -147,7 +92,7 @@ impl Checker<'_> {
         self.inside(Place::Value("/claim/file".to_owned()), &claim.file.0);
         let mut scope = Scope::default();
         scope.insert("claim".to_owned(), Type::Any);
-        self.expression("/claim/done", &claim.done.0, &scope, Expected::Bool);
+        self.expression("/claim/done", &claim.done, &scope, Expected::Bool);
         Some(Claim {
             file: claim.file.0.clone(),
             done: claim.done.0.clone(),
@@ -185,16 +130,15 @@ impl Checker<'_> {
             Ok(schema) => schema,
             Err(fault) => {
                 let place = Place::Span(fault.offset..fault.offset + 1);
-                self.push(Defect::new(Code::ReportSchema, place, fault.message).in_file(path));
+                let message = format!("the report's schema is not JSON: {}", fault.message);
+                self.push(Defect::new(Code::ReportSchema, place, message).in_file(path));
                 return None;
             }
         };
         if let Err(error) = jsonschema::options().offline().build(&schema) {
-            self.refuse(
-                Code::ReportSchema,
-                place,
-                format!("`{path}` is not a JSON Schema: {error}"),
-            );
+            let at = error.instance_path().to_string();
+            let message = format!("`{path}` is not a JSON Schema: see `{at}` in it");
+            self.refuse(Code::ReportSchema, place, message);
             return None;
         }
         Some(schema)
@@ -204,178 +148,12 @@ impl Checker<'_> {
         let default = ScoringDraft::default();
         let scoring = draft.scoring.as_ref().unwrap_or(&default);
         if let Some(unjudged) = &scoring.unjudged {
-            self.expression("/scoring/unjudged", &unjudged.0, scope, Expected::Bool);
+            self.expression("/scoring/unjudged", unjudged, scope, Expected::Bool);
         }
         Scoring {
             unjudged: scoring.unjudged.as_ref().map(|text| text.0.clone()),
             on_timeout: scoring.on_timeout.unwrap_or(ScoreWord::Score),
             on_error_stop: scoring.on_error_stop.unwrap_or(ScoreWord::Score),
         }
-    }
-
-    /// Checks that the analysis names what exists; returns it with its defaults written out.
-    pub(super) fn analysis(
-        &mut self,
-        draft: &Draft,
-        value: &Value,
-        tasks: &[Task],
-    ) -> Option<Value> {
-        let analysis = draft.analysis.as_ref()?;
-        let arms: Vec<&str> = draft.arms.iter().map(|arm| arm.id.0.as_str()).collect();
-        let outcomes: Vec<&str> = draft
-            .outcomes
-            .iter()
-            .map(|outcome| outcome.id.0.as_str())
-            .collect();
-        let arm = |checker: &mut Self, pointer: String, id: &str| {
-            if !arms.contains(&id) {
-                checker.unknown(
-                    Code::UnknownArm,
-                    Place::Value(pointer),
-                    format!("`{id}` is not an arm of this protocol"),
-                    id,
-                    &arms,
-                );
-            }
-        };
-        arm(
-            self,
-            "/analysis/reference".to_owned(),
-            &analysis.reference.0,
-        );
-        for (i, treatment) in analysis.treatments.iter().enumerate() {
-            arm(self, format!("/analysis/treatments/{i}"), &treatment.0);
-            if treatment == &analysis.reference {
-                let place = Place::Value(format!("/analysis/treatments/{i}"));
-                self.refuse(
-                    Code::Analysis,
-                    place,
-                    format!(
-                        "`{}` is the reference; it cannot be compared with itself",
-                        treatment.0
-                    ),
-                );
-            }
-        }
-        let named = std::iter::once((
-            "/analysis/primary/outcome".to_owned(),
-            &analysis.primary.outcome.0,
-        ));
-        let secondary = analysis
-            .secondary
-            .iter()
-            .enumerate()
-            .map(|(i, one)| (format!("/analysis/secondary/{i}/outcome"), &one.outcome.0));
-        for (pointer, id) in named.chain(secondary) {
-            if !outcomes.contains(&id.as_str()) {
-                let message = format!("`{id}` is not an outcome of this protocol");
-                self.unknown(
-                    Code::UnknownOutcome,
-                    Place::Value(pointer),
-                    message,
-                    id,
-                    &outcomes,
-                );
-            }
-        }
-        let ids = analysis
-            .secondary
-            .iter()
-            .enumerate()
-            .map(|(i, one)| (format!("/analysis/secondary/{i}/id"), one.id.0.as_str()));
-        self.distinct(ids);
-        let fields = frame::field_names(tasks);
-        match analysis.cluster.as_deref() {
-            None | Some("none") => {}
-            Some(field) if tasks.is_empty() || fields.iter().any(|name| name == field) => {}
-            Some(field) => {
-                let known: Vec<&str> = fields.iter().map(String::as_str).collect();
-                let message = format!("`{field}` is not a field of the tasks, nor \"none\"");
-                self.unknown(
-                    Code::Analysis,
-                    Place::Value("/analysis/cluster".to_owned()),
-                    message,
-                    field,
-                    &known,
-                );
-            }
-        }
-        Some(with_defaults(value.get("analysis")?))
-    }
-}
-
-fn with_defaults(analysis: &Value) -> Value {
-    let mut analysis = analysis.clone();
-    let defaults = [
-        ("alpha", Value::from(0.05)),
-        ("cluster", Value::from("none")),
-        ("missing_share_max", Value::from(0.1)),
-        ("seal", Value::from(true)),
-    ];
-    if let Some(object) = analysis.as_object_mut() {
-        for (key, value) in defaults {
-            object.entry(key).or_insert(value);
-        }
-    }
-    analysis
-}
-
-fn object<const N: usize>(fields: [(&str, Type); N]) -> Type {
-    let fields = fields
-        .into_iter()
-        .map(|(name, kind)| (name.to_owned(), kind))
-        .collect();
-    Type::Object {
-        fields,
-        closed: true,
-    }
-}
-
-fn task_type(tasks: &[Task]) -> Type {
-    let fields = frame::field_names(tasks)
-        .into_iter()
-        .map(|name| (name, Type::Any))
-        .collect();
-    Type::Object {
-        fields,
-        closed: !tasks.is_empty(),
-    }
-}
-
-fn run_type() -> Type {
-    object([
-        ("arm", Type::Text),
-        ("task", Type::Text),
-        ("repeat", Type::Int),
-        ("attempt", Type::Int),
-        ("exit", Type::Int),
-        ("signal", Type::Int),
-        ("timed_out", Type::Bool),
-        ("wall_ms", Type::Int),
-        ("cpu_ms", Type::Int),
-        ("error_stop", Type::Bool),
-        ("cost", Type::Number),
-    ])
-}
-
-/// Reads the type that a JSON Schema gives a value, as far as `type` and `properties` say it.
-fn schema_type(schema: &Value) -> Type {
-    match schema.get("type").and_then(Value::as_str) {
-        Some("boolean") => Type::Bool,
-        Some("integer") => Type::Int,
-        Some("number") => Type::Number,
-        Some("string") => Type::Text,
-        Some("object") => {
-            let properties = schema.get("properties").and_then(Value::as_object);
-            let fields = properties
-                .into_iter()
-                .flatten()
-                .map(|(name, field)| (name.clone(), schema_type(field)))
-                .collect();
-            let closed = schema.get("additionalProperties") == Some(&Value::Bool(false))
-                && schema.get("patternProperties").is_none();
-            Type::Object { fields, closed }
-        }
-        _ => Type::Any,
     }
 }

@@ -1,12 +1,20 @@
 //! The checker: from a text to a protocol that cannot be wrong, or to all its defects at once.
 //!
-//! Shape first (`shape`), then meaning, table by table; each finding goes on one pile. What the
-//! shape already refused is left out of the meaning, so that one slip makes one defect.
+//! Shape first (`shape`), then meaning, table by table; each finding goes on one pile. What lies
+//! where the shape already refused something is dropped, so that one slip makes one defect.
 
+mod analysis;
 mod design;
+mod differences;
 mod enforced;
 mod execution;
+mod expressions;
 mod judgement;
+mod literals;
+mod observed;
+mod rules;
+mod secret;
+mod templates;
 mod weakness;
 
 use std::collections::BTreeMap;
@@ -44,22 +52,43 @@ pub fn check(bytes: &[u8], folder: &dyn Folder) -> Result<Checked, Vec<Defect>> 
     let shape = shape::check(source.value());
     let mut checker = Checker {
         folder,
-        defects: shape.defects,
+        defects: Vec::new(),
+        refused: shape.refused,
         files: BTreeMap::new(),
-        secrets: 0,
     };
-    checker.no_secrets(source.value(), "");
-    let checked = serde_json::from_value::<Draft>(shape.rest)
-        .ok()
-        .and_then(|draft| checker.meaning(&draft, source.value()));
-    let mut defects = checker.defects;
+    checker.no_secrets(source.value());
+    let checked = match read_draft(shape.rest) {
+        Ok(draft) => checker.meaning(&draft, source.value()),
+        Err(defect) => {
+            // What the shape refused may be needed for the rest; only a surprise is told.
+            if shape.defects.is_empty() {
+                checker.push(*defect);
+            }
+            None
+        }
+    };
+    let mut defects = shape.defects;
+    defects.append(&mut checker.defects);
     match checked {
         Some(checked) if defects.is_empty() => Ok(checked),
         _ => {
             defects.sort_by_key(|defect| (defect.file.clone(), source.span(&defect.place).start));
+            defects.dedup();
             Err(defects)
         }
     }
+}
+
+/// Reads the draft types; what they refuse and the schema does not is a defect all the same.
+fn read_draft(value: Value) -> Result<Draft, Box<Defect>> {
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let mut pointer = String::new();
+        for segment in error.path() {
+            pointer = source::child(&pointer, segment);
+        }
+        let message = "the value cannot stand here; see the manual for what can";
+        Box::new(Defect::new(Code::Type, Place::Value(pointer), message))
+    })
 }
 
 fn read_text(bytes: &[u8]) -> Result<&str, Defect> {
@@ -91,8 +120,9 @@ fn read_text(bytes: &[u8]) -> Result<&str, Defect> {
 struct Checker<'a> {
     folder: &'a dyn Folder,
     defects: Vec<Defect>,
+    /// JSON pointers of what the shape refused.
+    refused: Vec<String>,
     files: BTreeMap<String, Digest>,
-    secrets: usize,
 }
 
 /// How many defects of one kind are shown for one place before the rest is only counted.
@@ -106,7 +136,7 @@ impl Checker<'_> {
         if !tasks.is_empty() {
             self.files_of_tasks(&protocol, &tasks);
         }
-        self.weaknesses(draft, &protocol, &tasks);
+        self.weaknesses(draft, &protocol, &tasks, value);
         let registration = Registration {
             language: protocol.language,
             protocol,
@@ -130,6 +160,8 @@ impl Checker<'_> {
         let claim = self.claim(draft);
         let judge = self.judge(draft);
         let scoring = self.scoring(draft, &scopes);
+        self.rules(draft);
+        self.observed(draft, &scopes);
         self.templates(draft, tasks);
         let attempts = self.attempts(draft);
         let analysis = self.analysis(draft, value, tasks);
@@ -154,8 +186,47 @@ impl Checker<'_> {
         Some(protocol)
     }
 
+    /// Puts a finding on the pile, unless it lies where the shape already refused something.
     fn push(&mut self, defect: Defect) {
-        self.defects.push(defect);
+        let pointer = match &defect.place {
+            Place::Key(pointer) | Place::Value(pointer) | Place::Within(pointer, _)
+                if defect.file.is_none() =>
+            {
+                pointer.as_str()
+            }
+            _ => "",
+        };
+        if !self.was_refused(pointer) {
+            self.defects.push(defect);
+        }
+    }
+
+    /// Returns whether the shape refused a place, or one around it.
+    fn was_refused(&self, pointer: &str) -> bool {
+        self.refused.iter().any(|refused| {
+            !refused.is_empty()
+                && pointer
+                    .strip_prefix(refused.as_str())
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        })
+    }
+
+    /// Refuses a table that lacks a key which only sometimes is required.
+    fn missing(&mut self, table: &str, key: &str, why: &str) {
+        if self.was_refused(&source::child(table, key)) {
+            return;
+        }
+        let mut names = table.rsplit('/').filter(|name| !name.is_empty());
+        let name = names.find(|name| name.parse::<usize>().is_err());
+        let message = match name {
+            Some(name) => format!("`{name}` needs the key `{key}`: {why}"),
+            None => format!("the protocol needs `{key}`: {why}"),
+        };
+        let place = match table {
+            "" => Place::File,
+            table => Place::Key(table.to_owned()),
+        };
+        self.push(Defect::new(Code::MissingKey, place, message));
     }
 
     fn refuse(&mut self, code: Code, place: Place, message: impl Into<String>) {
@@ -198,30 +269,6 @@ impl Checker<'_> {
             );
         }
         inside
-    }
-
-    /// Refuses literal secrets anywhere in the file.
-    fn no_secrets(&mut self, value: &Value, pointer: &str) {
-        match value {
-            Value::String(text) if looks_secret(text) && self.secrets < SHOWN_MAX => {
-                self.secrets += 1;
-                self.push(
-                    Defect::new(Code::Secret, Place::Value(pointer.to_owned()), "the text looks like a secret, and a registration is public for ever")
-                        .note("name the variable in `env_pass`: its value is passed on and never recorded"),
-                );
-            }
-            Value::Array(items) => {
-                for (i, item) in items.iter().enumerate() {
-                    self.no_secrets(item, &source::child(pointer, i));
-                }
-            }
-            Value::Object(object) => {
-                for (key, item) in object {
-                    self.no_secrets(item, &source::child(pointer, key));
-                }
-            }
-            _ => {}
-        }
     }
 
     /// Binds what the tasks' own folders hold, for everything that reads them.
@@ -306,28 +353,4 @@ pub(crate) fn task_value(task: &Task, name: &str) -> Option<String> {
         Value::Bool(flag) => Some(flag.to_string()),
         _ => None,
     }
-}
-
-fn looks_secret(text: &str) -> bool {
-    let long_after = |prefix: &str, least: usize| {
-        text.match_indices(prefix).any(|(at, _)| {
-            let start_of_word = !text[..at].ends_with(|c: char| c.is_ascii_alphanumeric());
-            let rest = &text[at + prefix.len()..];
-            let length = rest
-                .find(|c: char| !(c.is_ascii_alphanumeric() || "-_".contains(c)))
-                .unwrap_or(rest.len());
-            start_of_word && length >= least
-        })
-    };
-    text.contains("-----BEGIN ")
-        || [
-            ("sk-", 16),
-            ("ghp_", 16),
-            ("github_pat_", 16),
-            ("AKIA", 12),
-            ("xoxb-", 16),
-            ("xoxp-", 16),
-        ]
-        .into_iter()
-        .any(|(prefix, least)| long_after(prefix, least))
 }

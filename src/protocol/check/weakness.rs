@@ -3,20 +3,29 @@
 //! Each is a defect until `[limitations]` names it by its code, with the author's reason. A reason
 //! for a weakness that is not there is a defect too.
 
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
 use super::Checker;
 use crate::protocol::defect::{Code, Defect, Place};
-use crate::protocol::draft::{ArmsOrder, Axis, Draft, Expect, LateReport, OutcomeKind, ScoreWord};
-use crate::protocol::frame::Task;
+use crate::protocol::draft::{
+    Alternative, ArmsOrder, Axis, Draft, Expect, LateReport, Objective, OutcomeKind, ScoreWord,
+    Test,
+};
+use crate::protocol::frame::{self, Task};
 use crate::protocol::model::{Execution, Protocol};
 use crate::protocol::source::child;
+use crate::units::Share;
 
 /// Weaknesses that a later version looks for; naming one is accepted now.
-const NOT_LOOKED_FOR: &[&str] = &["few-tasks", "outage-not-blind", "can-get-stuck"];
+const NOT_LOOKED_FOR: &[&str] = &["outage-not-blind", "can-get-stuck"];
 
 /// Weaknesses that are looked for.
 const LOOKED_FOR: &[Code] = &[
     Code::OrderUnbalanced,
     Code::OrderConfoundedWithTime,
+    Code::FewTasks,
     Code::UnequalLimits,
     Code::UnlimitedVoids,
     Code::NoControl,
@@ -37,10 +46,17 @@ struct Weakness {
 }
 
 impl Checker<'_> {
-    pub(super) fn weaknesses(&mut self, draft: &Draft, protocol: &Protocol, _tasks: &[Task]) {
-        let found = find(draft, protocol);
+    pub(super) fn weaknesses(
+        &mut self,
+        draft: &Draft,
+        protocol: &Protocol,
+        tasks: &[Task],
+        value: &Value,
+    ) {
+        let found = find(draft, protocol, tasks);
+        let named = |code: Code| value.pointer(&child("/limitations", code.text())).is_some();
         for weakness in &found {
-            if !draft.limitations.contains_key(weakness.code.text()) {
+            if !named(weakness.code) {
                 let note = format!(
                     "mend it, or accept it under [limitations]: \"{}\" = \"the reason\"",
                     weakness.code.text()
@@ -81,20 +97,24 @@ impl Checker<'_> {
                 self.refuse(
                     Code::Range,
                     Place::Value(pointer),
-                    "a limitation needs its reason",
+                    "a limitation needs its reason: why the weakness is accepted",
                 );
             }
         }
     }
 }
 
-fn find(draft: &Draft, protocol: &Protocol) -> Vec<Weakness> {
+fn find(draft: &Draft, protocol: &Protocol, tasks: &[Task]) -> Vec<Weakness> {
     let mut found = Vec::new();
     let mut add = |has: bool, code: Code, pointer: &str, message: String| {
         if has {
+            let place = match pointer {
+                "" => Place::File,
+                pointer => Place::Key(pointer.to_owned()),
+            };
             found.push(Weakness {
                 code,
-                place: Place::Key(pointer.to_owned()),
+                place,
                 message,
             });
         }
@@ -120,8 +140,21 @@ fn find(draft: &Draft, protocol: &Protocol) -> Vec<Weakness> {
         .iter()
         .position(|arm| limits(&arm.execution) != limits(&protocol.arms[0].execution));
     if let Some(i) = unequal {
-        let message = format!("`{}` has other limits than `{first}`", protocol.arms[i].id);
-        add(true, Code::UnequalLimits, &format!("/arms/{i}"), message);
+        let (one, other) = (&protocol.arms[0].execution, &protocol.arms[i].execution);
+        let key = if one.timeout != other.timeout {
+            "timeout"
+        } else if one.grace != other.grace {
+            "grace"
+        } else {
+            "output_max"
+        };
+        let message = format!("`{}` has another {key} than `{first}`", protocol.arms[i].id);
+        add(
+            true,
+            Code::UnequalLimits,
+            &format!("/arms/{i}/{key}"),
+            message,
+        );
     }
     let voids = draft.attempts.is_some() && attempts.voids_max.is_none();
     add(
@@ -134,23 +167,17 @@ fn find(draft: &Draft, protocol: &Protocol) -> Vec<Weakness> {
         (Expect::AllResolved, "positive"),
         (Expect::NoneResolved, "negative"),
     ] {
-        let missing = !protocol
+        let missing = !draft
             .controls
             .iter()
             .any(|control| control.expect == expect);
-        let place = if protocol.controls.is_empty() {
-            "/arms"
-        } else {
-            "/controls"
-        };
-        add(
-            missing,
-            Code::NoControl,
-            place,
-            format!(
-                "no {word} control: nothing shows that the instrument can tell success from failure"
-            ),
+        let message = format!(
+            "no {word} control: nothing shows that the instrument can tell success from failure"
         );
+        add(missing, Code::NoControl, "", message);
+    }
+    if let Some((pointer, message)) = few_tasks(draft, protocol, tasks) {
+        add(true, Code::FewTasks, pointer, message);
     }
     if let Some(i) = draft.analysis.as_ref().and_then(|analysis| {
         protocol
@@ -224,6 +251,54 @@ fn find(draft: &Draft, protocol: &Protocol) -> Vec<Weakness> {
         "tasks may be added after outcomes have been seen".to_owned(),
     );
     first_of_each(found)
+}
+
+/// Says that the primary test cannot reach its level, whatever the runs say.
+///
+/// The tests of signs and ranks have a smallest p: all units on one side, of 2^n ways. The other
+/// test needs two units to see any spread.
+fn few_tasks(draft: &Draft, protocol: &Protocol, tasks: &[Task]) -> Option<(&'static str, String)> {
+    let analysis = draft.analysis.as_ref()?;
+    let drawn = frame::draw(protocol, tasks).confirmatory;
+    let field = analysis.cluster.as_deref().filter(|field| *field != "none");
+    let units = match field {
+        None => drawn.len(),
+        Some(field) => {
+            let values = drawn
+                .iter()
+                .map(|i| tasks[*i].fields.get(field).map(Value::to_string));
+            values.collect::<BTreeSet<_>>().len()
+        }
+    };
+    if units == 0 {
+        return None;
+    }
+    let primary = &analysis.primary;
+    let sides = match (primary.alternative, primary.objective) {
+        (None | Some(Alternative::TwoSided), None | Some(Objective::Superiority)) => 1,
+        _ => 0,
+    };
+    // The smallest p is 1 / 2^halvings.
+    let halvings = match primary.test? {
+        Test::TCr2 if units > 1 => return None,
+        Test::TCr2 => 0,
+        Test::SignFlip | Test::Wilcoxon | Test::McnemarExact => units.saturating_sub(sides),
+        Test::McnemarMid => (units + 1).saturating_sub(sides),
+    };
+    let level: Share = analysis.alpha.unwrap_or(0.05).to_string().parse().ok()?;
+    let ways = 1_u128 << halvings.min(63);
+    if u128::from(level.den) <= u128::from(level.num) * ways {
+        return None;
+    }
+    let what = if field.is_some() { "clusters" } else { "tasks" };
+    let pointer = match &draft.draw {
+        Some(draw) if draw.size.is_some() => "/draw/size",
+        _ => "/tasks/frame",
+    };
+    let message = format!(
+        "with {units} {what} the smallest possible p is 1/{ways}, above alpha: the verdict can only be descriptive"
+    );
+    Some((pointer, message))
 }
 
 /// Keeps the first finding of each code: one limitation answers them all.

@@ -36,28 +36,28 @@ macro_rules! literal {
 
 literal!(
     DurationText,
-    "a duration",
+    "a duration in ms, s, m or h",
     "^[0-9]{1,12}(ms|s|m|h)$",
     "45m",
     "A duration such as `45m`."
 );
 literal!(
     SizeText,
-    "a size",
+    "a size in B, KiB, MiB or GiB",
     "^[0-9]{1,12}(B|KiB|MiB|GiB)$",
     "32MiB",
     "A size such as `32MiB`."
 );
 literal!(
     MoneyText,
-    "an amount of money",
+    "an amount of money in USD",
     r"^[0-9]{1,9}(\.[0-9]{1,6})? USD$",
     "2.50 USD",
     "An amount such as `2.50 USD`."
 );
 literal!(
     TimeText,
-    "a time in UTC",
+    "a time in UTC with `Z`",
     r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?Z$",
     "2026-12-24T00:00:00Z",
     "A time such as `2026-12-24T00:00:00Z`."
@@ -85,7 +85,7 @@ literal!(
 );
 literal!(
     PathText,
-    "a path with `/` inside the protocol's folder",
+    "a relative path with `/` between its names",
     r"^[^/\x00\\][^\x00\\]*$",
     "files/CLAUDE.md",
     "A relative path with `/`."

@@ -244,7 +244,7 @@ impl JsonSchema for BudgetMax {
 
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({
-            "title": "an amount of money, or a count",
+            "title": "an amount of money in USD, or a count",
             "type": ["string", "integer"],
             "pattern": r"^[0-9]{1,9}(\.[0-9]{1,6})? USD$",
             "minimum": 0,

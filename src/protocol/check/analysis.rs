@@ -1,0 +1,251 @@
+//! Checks that the analysis names what exists and can work.
+
+use serde_json::Value;
+
+use super::Checker;
+use crate::protocol::defect::{Code, Place};
+use crate::protocol::draft::{
+    Analysis, Comparison, Draft, Objective, OutcomeKind, Secondary, StudyKind, Test,
+};
+use crate::protocol::frame::{self, Task};
+
+/// Keys of a comparison with its pointer; what a secondary leaves out is the primary's.
+struct Asked<'d> {
+    table: String,
+    outcome: &'d str,
+    test: Option<Test>,
+    objective: Option<Objective>,
+    margin: Option<f64>,
+}
+
+impl Checker<'_> {
+    /// Checks the analysis; returns it with its defaults written out.
+    pub(super) fn analysis(
+        &mut self,
+        draft: &Draft,
+        value: &Value,
+        tasks: &[Task],
+    ) -> Option<Value> {
+        let Some(analysis) = draft.analysis.as_ref() else {
+            let matrix = draft.allocation.nest.as_ref();
+            let matrix = matrix.is_some_and(|nest| nest.len() == 2);
+            if draft.study.kind == StudyKind::Confirmatory && !matrix {
+                let why = "a confirmatory study says before its first run how it will be analysed";
+                self.missing("", "analysis", why);
+            }
+            return None;
+        };
+        self.compared(draft, analysis);
+        self.cluster(draft, analysis, tasks);
+        self.share(
+            "/analysis/missing_share_max",
+            analysis.missing_share_max.as_ref(),
+        );
+        let primary = &analysis.primary;
+        let table = "/analysis/primary";
+        let required = [
+            (
+                "estimand",
+                primary.estimand.is_some(),
+                "over which slots it goes",
+            ),
+            (
+                "test",
+                primary.test.is_some(),
+                "by which test it is decided",
+            ),
+            (
+                "objective",
+                primary.objective.is_some(),
+                "what is to be shown",
+            ),
+        ];
+        for (key, given, why) in required {
+            if !given {
+                self.missing(table, key, why);
+            }
+        }
+        self.comparison(draft, analysis, &of_primary(primary));
+        let ids = analysis
+            .secondary
+            .iter()
+            .enumerate()
+            .map(|(i, one)| (format!("/analysis/secondary/{i}/id"), one.id.0.as_str()));
+        self.distinct(ids);
+        for (i, secondary) in analysis.secondary.iter().enumerate() {
+            self.comparison(draft, analysis, &of_secondary(i, secondary, primary));
+        }
+        if !analysis.secondary.is_empty() && analysis.multiplicity.is_none() {
+            let why = "several comparisons must share the level by a rule that is chosen now";
+            self.missing("/analysis", "multiplicity", why);
+        }
+        self.passes(draft, analysis);
+        Some(with_defaults(value.get("analysis")?))
+    }
+
+    fn compared(&mut self, draft: &Draft, analysis: &Analysis) {
+        let reference = &analysis.reference.0;
+        let place = Place::Value("/analysis/reference".to_owned());
+        self.known_arm(draft, place, reference);
+        let treatments: Vec<&str> = analysis
+            .treatments
+            .iter()
+            .map(|arm| arm.0.as_str())
+            .collect();
+        self.arm_list(draft, "/analysis/treatments", &treatments);
+        for (i, treatment) in treatments.iter().enumerate() {
+            if treatment == reference {
+                self.refuse(
+                    Code::Analysis,
+                    Place::Value(format!("/analysis/treatments/{i}")),
+                    format!("`{treatment}` is the reference; it cannot be compared with itself"),
+                );
+            }
+        }
+    }
+
+    fn cluster(&mut self, draft: &Draft, analysis: &Analysis, tasks: &[Task]) {
+        let Some(field) = analysis.cluster.as_deref().filter(|field| *field != "none") else {
+            return;
+        };
+        let mut fields = frame::field_names(tasks);
+        fields.extend(
+            draft
+                .tasks
+                .fields
+                .iter()
+                .flatten()
+                .map(|(name, _)| name.clone()),
+        );
+        if fields.is_empty() || fields.iter().any(|name| name == field) {
+            return;
+        }
+        let known: Vec<&str> = fields.iter().map(String::as_str).collect();
+        let message = format!("`{field}` is not a field of the tasks, nor \"none\"");
+        let place = Place::Value("/analysis/cluster".to_owned());
+        self.unknown(Code::Analysis, place, message, field, &known);
+    }
+
+    fn comparison(&mut self, draft: &Draft, analysis: &Analysis, asked: &Asked<'_>) {
+        let table = &asked.table;
+        let outcome = draft.outcomes.iter().find(|one| one.id.0 == asked.outcome);
+        if outcome.is_none() {
+            let known: Vec<&str> = draft.outcomes.iter().map(|one| one.id.0.as_str()).collect();
+            let place = Place::Value(format!("{table}/outcome"));
+            let message = format!("`{}` is not an outcome of this protocol", asked.outcome);
+            self.unknown(Code::UnknownOutcome, place, message, asked.outcome, &known);
+        }
+        let binary = outcome.is_none_or(|outcome| outcome.kind == OutcomeKind::Binary);
+        let mcnemar = matches!(asked.test, Some(Test::McnemarExact | Test::McnemarMid));
+        let paired = mcnemar || asked.test == Some(Test::Wilcoxon);
+        let clustered = analysis
+            .cluster
+            .as_deref()
+            .is_some_and(|field| field != "none");
+        let repeats = draft.allocation.repeats.unwrap_or(1);
+        let slip = if mcnemar && !binary {
+            Some("a McNemar test needs a binary outcome".to_owned())
+        } else if mcnemar && repeats > 1 {
+            Some(format!(
+                "a McNemar test needs one repeat of each task, and here are {repeats}; use sign_flip or t_cr2"
+            ))
+        } else if paired && clustered {
+            Some(
+                "this test takes tasks for unrelated; with `cluster` use t_cr2 or sign_flip"
+                    .to_owned(),
+            )
+        } else {
+            None
+        };
+        if let Some(slip) = slip {
+            self.refuse(Code::Analysis, Place::Value(format!("{table}/test")), slip);
+        }
+        let margin = Place::Value(format!("{table}/margin"));
+        match (asked.objective, asked.margin) {
+            (Some(Objective::NonInferiority | Objective::Equivalence), None)
+                if !self.was_refused(&format!("{table}/margin")) =>
+            {
+                self.refuse(
+                    Code::Analysis,
+                    Place::Value(format!("{table}/objective")),
+                    "this objective needs `margin`: the largest difference that does not matter",
+                );
+            }
+            (Some(Objective::NonInferiority | Objective::Equivalence), Some(size))
+                if size <= 0.0 =>
+            {
+                self.refuse(
+                    Code::Range,
+                    margin,
+                    "a margin is more than 0: the largest difference that does not matter",
+                );
+            }
+            (Some(Objective::Superiority), Some(_)) => self.refuse(
+                Code::Analysis,
+                margin,
+                "superiority has no margin; remove it, or choose another objective",
+            ),
+            _ => {}
+        }
+    }
+
+    /// Refuses passes in more repeats than there are.
+    fn passes(&mut self, draft: &Draft, analysis: &Analysis) {
+        let Some(descriptive) = &analysis.descriptive else {
+            return;
+        };
+        let staged = draft.stages.iter().map(|stage| stage.repeats).sum();
+        let repeats: u32 = draft.allocation.repeats.unwrap_or(staged);
+        for (key, list) in [
+            ("pass_at", &descriptive.pass_at),
+            ("pass_hat", &descriptive.pass_hat),
+        ] {
+            for (i, k) in list.iter().flatten().enumerate() {
+                if *k == 0 || *k > repeats {
+                    let place = Place::Value(format!("/analysis/descriptive/{key}/{i}"));
+                    let message =
+                        format!("`{k}` must be from 1 to the {repeats} repeats of a task");
+                    self.refuse(Code::Range, place, message);
+                }
+            }
+        }
+    }
+}
+
+fn of_primary(primary: &Comparison) -> Asked<'_> {
+    Asked {
+        table: "/analysis/primary".to_owned(),
+        outcome: &primary.outcome.0,
+        test: primary.test,
+        objective: primary.objective,
+        margin: primary.margin,
+    }
+}
+
+fn of_secondary<'d>(i: usize, one: &'d Secondary, primary: &'d Comparison) -> Asked<'d> {
+    // A secondary that asks for something else does not inherit the margin of the primary.
+    let inherited = one.objective.is_none().then_some(primary.margin).flatten();
+    Asked {
+        table: format!("/analysis/secondary/{i}"),
+        outcome: &one.outcome.0,
+        test: one.test.or(primary.test),
+        objective: one.objective.or(primary.objective),
+        margin: one.margin.or(inherited),
+    }
+}
+
+fn with_defaults(analysis: &Value) -> Value {
+    let mut analysis = analysis.clone();
+    let defaults = [
+        ("alpha", Value::from(0.05)),
+        ("cluster", Value::from("none")),
+        ("missing_share_max", Value::from(0.1)),
+        ("seal", Value::from(true)),
+    ];
+    if let Some(object) = analysis.as_object_mut() {
+        for (key, value) in defaults {
+            object.entry(key).or_insert(value);
+        }
+    }
+    analysis
+}

@@ -1,0 +1,171 @@
+//! What an expression may read in each place, and the check of its text.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::Checker;
+use crate::protocol::canonical;
+use crate::protocol::defect::{Code, Defect, Place};
+use crate::protocol::draft::{Draft, ExpressionText, FieldKind};
+use crate::protocol::expression::{Expected, Expression, Scope, Slip, Type};
+use crate::protocol::frame::{self, Task};
+
+/// The largest schema file that is read, in bytes.
+pub(super) const SCHEMA_MAX: usize = 1024 * 1024;
+
+impl Checker<'_> {
+    /// Returns the names that outcomes may read, before any outcome is declared.
+    pub(super) fn scopes(&mut self, draft: &Draft, tasks: &[Task]) -> Scope {
+        let mut scope = self.seen(draft);
+        scope.insert("task".to_owned(), task_type(draft, tasks));
+        if draft.claim.is_some() {
+            scope.insert("claim".to_owned(), object([("done", Type::Bool)]));
+        }
+        if let Some(judge) = &draft.judge {
+            let schema = self.schema(&judge.schema.0);
+            scope.insert(
+                "report".to_owned(),
+                schema.map_or(Type::Any, |schema| schema_type(&schema)),
+            );
+        }
+        scope
+    }
+
+    /// Returns what is seen of a run without judging it.
+    pub(super) fn seen(&self, draft: &Draft) -> Scope {
+        let mut scope = Scope::from([("run".to_owned(), run_type())]);
+        if draft.observation.is_some() {
+            scope.insert("observed".to_owned(), Type::Any);
+        }
+        scope
+    }
+
+    fn schema(&self, path: &str) -> Option<Value> {
+        canonical::read(&self.folder.read(path, SCHEMA_MAX).ok()?).ok()
+    }
+
+    /// Checks one expression against its scope; every finding points into the text.
+    pub(super) fn expression(
+        &mut self,
+        pointer: &str,
+        text: &ExpressionText,
+        scope: &Scope,
+        expected: Expected,
+    ) {
+        let findings = match Expression::parse(&text.0) {
+            Err(finding) => vec![finding],
+            Ok(expression) => expression.check(scope, expected),
+        };
+        for finding in findings {
+            let code = match finding.kind {
+                Slip::Syntax => Code::Expression,
+                Slip::Name => Code::UnknownName,
+                Slip::Type => Code::ExpressionType,
+            };
+            let defect = Defect::new(
+                code,
+                Place::Within(pointer.to_owned(), finding.range),
+                finding.message,
+            );
+            self.push(match finding.suggestion {
+                Some(near) => defect.label(format!("did you mean `{near}`?")),
+                None => defect,
+            });
+        }
+    }
+
+    /// Checks an expression that may be absent.
+    pub(super) fn expression_if(
+        &mut self,
+        pointer: &str,
+        text: Option<&ExpressionText>,
+        scope: &Scope,
+        expected: Expected,
+    ) {
+        if let Some(text) = text {
+            self.expression(pointer, text, scope, expected);
+        }
+    }
+}
+
+/// Returns the type of a table whose fields are all known.
+pub(super) fn object<const N: usize>(fields: [(&str, Type); N]) -> Type {
+    closed(fields.map(|(name, kind)| (name.to_owned(), kind)).into())
+}
+
+/// Returns the type of a table whose fields are all known.
+pub(super) fn closed(fields: BTreeMap<String, Type>) -> Type {
+    Type::Object {
+        fields,
+        closed: true,
+    }
+}
+
+/// Returns the type of declared fields.
+pub(super) fn declared(fields: &BTreeMap<String, FieldKind>) -> BTreeMap<String, Type> {
+    let kind = |kind: &FieldKind| match kind {
+        FieldKind::Integer => Type::Int,
+        FieldKind::Number => Type::Number,
+        FieldKind::String => Type::Text,
+        FieldKind::Boolean => Type::Bool,
+        FieldKind::Time => Type::Time,
+    };
+    fields
+        .iter()
+        .map(|(name, field)| (name.clone(), kind(field)))
+        .collect()
+}
+
+fn task_type(draft: &Draft, tasks: &[Task]) -> Type {
+    if let Some(fields) = &draft.tasks.fields {
+        let mut fields = declared(fields);
+        for name in ["id", "split", "dir"] {
+            fields.entry(name.to_owned()).or_insert(Type::Text);
+        }
+        return closed(fields);
+    }
+    let names = frame::field_names(tasks).into_iter();
+    Type::Object {
+        fields: names.map(|name| (name, Type::Any)).collect(),
+        closed: !tasks.is_empty(),
+    }
+}
+
+fn run_type() -> Type {
+    object([
+        ("arm", Type::Text),
+        ("task", Type::Text),
+        ("repeat", Type::Int),
+        ("attempt", Type::Int),
+        ("exit", Type::Int),
+        ("signal", Type::Int),
+        ("timed_out", Type::Bool),
+        ("wall_ms", Type::Int),
+        ("cpu_ms", Type::Int),
+        ("error_stop", Type::Bool),
+        ("cost", Type::Number),
+    ])
+}
+
+/// Reads the type that a JSON Schema gives a value, as far as `type` and `properties` say it.
+fn schema_type(schema: &Value) -> Type {
+    match schema.get("type").and_then(Value::as_str) {
+        Some("boolean") => Type::Bool,
+        Some("integer") => Type::Int,
+        Some("number") => Type::Number,
+        Some("string") => Type::Text,
+        Some("object") => {
+            let properties = schema.get("properties").and_then(Value::as_object);
+            let fields = properties
+                .into_iter()
+                .flatten()
+                .map(|(name, field)| (name.clone(), schema_type(field)))
+                .collect();
+            let closed = schema.get("additionalProperties") == Some(&Value::Bool(false))
+                && schema.get("patternProperties").is_none();
+            Type::Object { fields, closed }
+        }
+        _ => Type::Any,
+    }
+}

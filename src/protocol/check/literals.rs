@@ -1,0 +1,109 @@
+//! Reads literals whose spelling the shape accepted, and refuses those that are out of range.
+
+use serde_json::Value;
+
+use super::Checker;
+use crate::protocol::defect::{Code, Defect, Place};
+use crate::protocol::draft::{DurationText, MoneyText, ShareText, SizeText, TimeText};
+use crate::units::{Bytes, Micros, Share};
+
+impl Checker<'_> {
+    /// Reads a duration; above zero and at most thirty days.
+    pub(super) fn duration(
+        &mut self,
+        pointer: &str,
+        text: Option<&DurationText>,
+    ) -> Option<Micros> {
+        let text = text?;
+        let duration = text.0.parse::<Micros>().ok();
+        if duration.is_none_or(|duration| duration.0 == 0 || duration > Micros::MAX) {
+            self.refuse(
+                Code::Range,
+                Place::Value(pointer.to_owned()),
+                format!(
+                    "`{}` is out of range: a duration is more than zero and at most thirty days",
+                    text.0
+                ),
+            );
+            return None;
+        }
+        duration
+    }
+
+    /// Reads a size; above zero.
+    pub(super) fn size(&mut self, pointer: &str, text: Option<&SizeText>) -> Option<Bytes> {
+        let text = text?;
+        let size = text.0.parse::<Bytes>().ok();
+        if size.is_none_or(|size| size.0 == 0) {
+            self.refuse(
+                Code::Range,
+                Place::Value(pointer.to_owned()),
+                format!(
+                    "`{}` is out of range: a size is more than zero and below 8 PiB",
+                    text.0
+                ),
+            );
+            return None;
+        }
+        size
+    }
+
+    /// Reads a share; from 0 to 1.
+    pub(super) fn share(&mut self, pointer: &str, text: Option<&ShareText>) -> Option<Share> {
+        let text = match &text?.0 {
+            Value::String(text) => text.clone(),
+            number => number.to_string(),
+        };
+        let share = text.parse().ok();
+        if share.is_none() {
+            let message = format!("`{text}` is out of range: a share lies between 0 and 1");
+            self.refuse(Code::Range, Place::Value(pointer.to_owned()), message);
+        }
+        share
+    }
+
+    /// Refuses a time that no calendar has.
+    pub(super) fn time(&mut self, pointer: &str, text: &TimeText) {
+        let leap_second = text.0.get(17..19) == Some("60");
+        let early = text.0.get(..4).is_some_and(|year| year < "1970");
+        if leap_second || early || text.0.parse::<jiff::Timestamp>().is_err() {
+            let message = format!("`{}` is not a time that a calendar since 1970 has", text.0);
+            self.refuse(Code::Range, Place::Value(pointer.to_owned()), message);
+        }
+    }
+
+    /// Refuses words that stand twice in a list.
+    pub(super) fn once<W: AsRef<str>>(&mut self, pointer: &str, words: &[W]) {
+        for (i, word) in words.iter().enumerate() {
+            let word = word.as_ref();
+            if words[..i].iter().any(|earlier| earlier.as_ref() == word) {
+                self.push(Defect::new(
+                    Code::DuplicateId,
+                    Place::Value(format!("{pointer}/{i}")),
+                    format!("`{word}` stands twice in this list; remove one"),
+                ));
+            }
+        }
+    }
+}
+
+/// Returns an amount in micro-dollars; nothing for a text that the shape refused.
+pub(super) fn micro_dollars(text: &str) -> Option<u64> {
+    let (whole, fraction) = text
+        .strip_suffix(" USD")?
+        .split_once('.')
+        .unwrap_or((text.strip_suffix(" USD")?, ""));
+    let fraction = format!("{fraction:0<6}").parse::<u64>().ok()?;
+    whole
+        .parse::<u64>()
+        .ok()?
+        .checked_mul(1_000_000)?
+        .checked_add(fraction)
+}
+
+impl MoneyText {
+    /// Returns the amount in micro-dollars.
+    pub(super) fn micros(&self) -> Option<u64> {
+        micro_dollars(&self.0)
+    }
+}

@@ -1,0 +1,221 @@
+//! Checks what makes starts wait or end: stages, outage, readings, stops, holds, budgets.
+//!
+//! The engine of this version obeys few of these tables, and none is registered then; what they say
+//! is checked all the same.
+
+use super::Checker;
+use super::expressions::{closed, declared, object};
+use super::literals::micro_dollars;
+use crate::protocol::defect::{Code, Defect, Place};
+use crate::protocol::draft::{
+    Backoff, Budget, BudgetCounts, BudgetUnknown, Draft, ReadingFrom, Stage,
+};
+use crate::protocol::expression::{Expected, Scope, Type};
+
+impl Checker<'_> {
+    pub(super) fn rules(&mut self, draft: &Draft) {
+        let scope = rule_scope(draft);
+        self.stages(draft, &scope);
+        self.outage(draft);
+        self.readings(draft);
+        self.stops_and_holds(draft, &scope);
+        if let Some(backoff) = &draft.backoff {
+            self.backoff(backoff);
+        }
+        if let Some(cutoff) = &draft.cutoff {
+            self.time("/cutoff/at", &cutoff.at);
+        }
+        for (i, budget) in draft.budgets.iter().enumerate() {
+            self.budget(&format!("/budgets/{i}"), budget);
+        }
+        if let Some(breaker) = &draft.breaker {
+            let arms: Vec<&str> = breaker.arms.iter().map(|arm| arm.0.as_str()).collect();
+            self.arm_list(draft, "/breaker/arms", &arms);
+        }
+        if let Some(switch) = &draft.switch {
+            self.inside(Place::Value("/switch/file".to_owned()), &switch.file.0);
+        }
+    }
+
+    fn stages(&mut self, draft: &Draft, scope: &Scope) {
+        let ids = |stage: &Stage| stage.id.0.clone();
+        let names: Vec<String> = draft.stages.iter().map(ids).collect();
+        let places = names
+            .iter()
+            .enumerate()
+            .map(|(i, id)| (format!("/stages/{i}/id"), id.as_str()));
+        self.distinct(places);
+        let mut scope = scope.clone();
+        scope.insert("gates".to_owned(), object([("go", Type::Bool)]));
+        for (i, stage) in draft.stages.iter().enumerate() {
+            let table = format!("/stages/{i}");
+            self.expression_if(
+                &format!("{table}/opens"),
+                stage.opens.as_ref(),
+                &scope,
+                Expected::Bool,
+            );
+            if stage.fits.is_some() && draft.cutoff.is_none() {
+                self.refuse(
+                    Code::MissingKey,
+                    Place::Key(format!("{table}/fits")),
+                    "`fits` compares with the cut-off, and there is no table `[cutoff]`",
+                );
+            }
+        }
+    }
+
+    fn outage(&mut self, draft: &Draft) {
+        let Some(outage) = &draft.outage else { return };
+        let scope = self.seen(draft);
+        self.expression("/outage/error", &outage.error, &scope, Expected::Bool);
+        let share = self.share("/outage/error_share", Some(&outage.error_share));
+        if share.is_some_and(|share| share.num == 0) {
+            self.refuse(
+                Code::Range,
+                Place::Value("/outage/error_share".to_owned()),
+                "a share of 0 makes every window an outage; it must be more than 0",
+            );
+        }
+    }
+
+    fn readings(&mut self, draft: &Draft) {
+        let ids = draft.readings.iter().enumerate();
+        self.distinct(ids.map(|(i, one)| (format!("/readings/{i}/id"), one.id.0.as_str())));
+        for (i, reading) in draft.readings.iter().enumerate() {
+            let table = format!("/readings/{i}");
+            let scope = Scope::from([
+                ("reading".to_owned(), closed(declared(&reading.fields))),
+                ("now".to_owned(), Type::Time),
+            ]);
+            self.expression_if(
+                &format!("{table}/unknown_when"),
+                reading.unknown_when.as_ref(),
+                &scope,
+                Expected::Bool,
+            );
+            match (&reading.command, reading.from) {
+                (Some(command), ReadingFrom::Command) => {
+                    self.command(&format!("{table}/command"), &command.0);
+                }
+                (None, ReadingFrom::Command) => {
+                    self.missing(&table, "command", "it is taken from a command");
+                }
+                (Some(_), _) => self.refuse(
+                    Code::UnknownKey,
+                    Place::Key(format!("{table}/command")),
+                    "only a reading with from = \"command\" has a command; remove it",
+                ),
+                (None, _) => {}
+            }
+        }
+    }
+
+    fn stops_and_holds(&mut self, draft: &Draft, scope: &Scope) {
+        // The code of a stop or a hold is its id, so they share their names.
+        let stops = draft.stops.iter().enumerate();
+        let holds = draft.holds.iter().enumerate();
+        let ids = stops
+            .clone()
+            .map(|(i, stop)| (format!("/stops/{i}/id"), stop.id.0.as_str()))
+            .chain(
+                holds
+                    .clone()
+                    .map(|(i, hold)| (format!("/holds/{i}/id"), hold.id.0.as_str())),
+            );
+        self.distinct(ids);
+        for (i, stop) in stops {
+            let table = format!("/stops/{i}");
+            self.expression(&format!("{table}/when"), &stop.when, scope, Expected::Bool);
+            let shows = stop.shows.as_ref();
+            self.expression_if(&format!("{table}/shows"), shows, scope, Expected::Number);
+        }
+        for (i, hold) in holds {
+            let table = format!("/holds/{i}");
+            self.expression(&format!("{table}/when"), &hold.when, scope, Expected::Bool);
+            let (until, shows) = (hold.until.as_ref(), hold.shows.as_ref());
+            self.expression_if(&format!("{table}/until"), until, scope, Expected::Any);
+            self.expression_if(&format!("{table}/shows"), shows, scope, Expected::Number);
+        }
+    }
+
+    fn backoff(&mut self, backoff: &Backoff) {
+        let initial = self.duration("/backoff/initial", Some(&backoff.initial));
+        let max = self.duration("/backoff/max", Some(&backoff.max));
+        self.duration("/backoff/reset_margin", Some(&backoff.reset_margin));
+        self.duration("/backoff/wait_max", Some(&backoff.wait_max));
+        if let (Some(initial), Some(max)) = (initial, max)
+            && initial > max
+        {
+            self.refuse(
+                Code::Range,
+                Place::Value("/backoff/initial".to_owned()),
+                format!("the first wait of {initial} is longer than the longest, {max}"),
+            );
+        }
+    }
+
+    fn budget(&mut self, table: &str, budget: &Budget) {
+        let max_place = Place::Value(format!("{table}/max"));
+        let max = budget.max.0.as_str().and_then(micro_dollars);
+        let reserve = budget.reserve.as_ref().and_then(|reserve| reserve.micros());
+        match (budget.counts, max) {
+            (BudgetCounts::Cost, None) => self.refuse(
+                Code::Type,
+                max_place,
+                "a budget of cost is an amount of money, for example \"400 USD\"",
+            ),
+            (BudgetCounts::Reruns, Some(_)) => self.refuse(
+                Code::Type,
+                max_place,
+                "a budget of reruns is a count, for example 10",
+            ),
+            (BudgetCounts::Cost, Some(max)) if reserve.is_some_and(|reserve| reserve > max) => {
+                let place = Place::Value(format!("{table}/reserve"));
+                let message = "the reserve exceeds the whole budget, so nothing could ever start";
+                self.push(
+                    Defect::new(Code::Range, place, message)
+                        .note("make the reserve smaller than `max`"),
+                );
+            }
+            _ => {}
+        }
+        if budget.unknown == Some(BudgetUnknown::Reserve) && budget.reserve.is_none() {
+            self.missing(table, "reserve", "an unknown cost counts as the reserve");
+        }
+    }
+
+    /// Refuses names of a list that are no arms of the protocol, or stand twice.
+    pub(super) fn arm_list(&mut self, draft: &Draft, pointer: &str, names: &[&str]) {
+        self.once(pointer, names);
+        for (i, name) in names.iter().enumerate() {
+            self.known_arm(draft, Place::Value(format!("{pointer}/{i}")), name);
+        }
+    }
+
+    /// Refuses a name that is no arm of the protocol.
+    pub(super) fn known_arm(&mut self, draft: &Draft, place: Place, name: &str) {
+        let arms: Vec<&str> = draft.arms.iter().map(|arm| arm.id.0.as_str()).collect();
+        if !arms.contains(&name) {
+            let message = format!("`{name}` is not an arm of this protocol");
+            self.unknown(Code::UnknownArm, place, message, name, &arms);
+        }
+    }
+}
+
+/// Returns the names that stops, holds and stages may read.
+fn rule_scope(draft: &Draft) -> Scope {
+    let readings = draft
+        .readings
+        .iter()
+        .map(|reading| (reading.id.0.clone(), closed(declared(&reading.fields))));
+    let stages = draft
+        .stages
+        .iter()
+        .map(|stage| (stage.id.0.clone(), object([("complete", Type::Bool)])));
+    Scope::from([
+        ("readings".to_owned(), closed(readings.collect())),
+        ("stages".to_owned(), closed(stages.collect())),
+        ("now".to_owned(), Type::Time),
+    ])
+}

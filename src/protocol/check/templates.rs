@@ -1,0 +1,161 @@
+//! Checks that every template names what the run or its task has.
+
+use std::collections::BTreeMap;
+
+use super::execution::copy_of;
+use super::{Checker, task_value};
+use crate::protocol::defect::{Code, Defect, Place, nearest};
+use crate::protocol::draft::{CommandText, Draft, Workspace};
+use crate::protocol::frame::{self, Task};
+use crate::protocol::source::child;
+use crate::protocol::template;
+
+/// Holes that the run itself fills.
+const RUN_HOLES: &[&str] = &["arm.id", "run.id", "run.label", "run.seed", "run.dir"];
+impl Checker<'_> {
+    /// Checks every template's holes against the run's names and the frame's fields.
+    pub(super) fn templates(&mut self, draft: &Draft, tasks: &[Task]) {
+        for (pointer, text) in template_texts(draft) {
+            self.template(&pointer, &text, tasks);
+        }
+        for (to, _) in draft.judge.iter().flat_map(|judge| &judge.files) {
+            self.inside(Place::Key(child("/judge/files", to)), to);
+        }
+    }
+
+    fn template(&mut self, pointer: &str, text: &str, tasks: &[Task]) {
+        for range in template::slips(text) {
+            let shown = &text[range.clone()];
+            let shown: String = shown.chars().take(30).collect();
+            self.push(
+                Defect::new(
+                    Code::Template,
+                    Place::Within(pointer.to_owned(), range),
+                    format!("`{shown}` begins like a template name and is none"),
+                )
+                .note("a name is dotted words in braces, for example {task.dir}; nothing is computed in it"),
+            );
+        }
+        for hole in template::holes(text) {
+            if RUN_HOLES.contains(&hole.name) {
+                continue;
+            }
+            let place = Place::Within(pointer.to_owned(), hole.range.clone());
+            if hole.name.strip_prefix("task.").is_none() {
+                let near = nearest(hole.name, RUN_HOLES.iter().copied());
+                let defect = Defect::new(
+                    Code::Template,
+                    place,
+                    format!("`{{{}}}` is not a name that templates know", hole.name),
+                );
+                self.push(match near {
+                    Some(near) => defect.label(format!("did you mean `{{{near}}}`?")),
+                    None => defect.note(format!(
+                        "they know {{task.<field>}}, {}",
+                        RUN_HOLES
+                            .iter()
+                            .map(|name| format!("{{{name}}}"))
+                            .collect::<Vec<_>>()
+                            .join(", ")
+                    )),
+                });
+                continue;
+            }
+            let mut without = tasks
+                .iter()
+                .filter(|task| task_value(task, hole.name).is_none());
+            if let Some(first) = without.next() {
+                let field = hole.name.trim_start_matches("task.");
+                let message = match without.count() + 1 {
+                    all if all == tasks.len() => format!("no task has the field `{field}`"),
+                    1 => format!("the task `{}` has no text or number `{field}`", first.id),
+                    some => format!(
+                        "{some} tasks have no text or number `{field}`, the first is `{}`",
+                        first.id
+                    ),
+                };
+                let fields = frame::field_names(tasks);
+                let near = nearest(field, fields.iter().map(String::as_str));
+                let defect = Defect::new(Code::Template, place, message);
+                self.push(match near.filter(|near| *near != field) {
+                    Some(near) => defect.label(format!("did you mean `{{task.{near}}}`?")),
+                    None => defect.note("give every task of the frame this field"),
+                });
+            }
+        }
+    }
+}
+
+/// Returns every template of a protocol with its place.
+fn template_texts(draft: &Draft) -> Vec<(String, String)> {
+    let mut texts = Vec::new();
+    for (i, arm) in draft.arms.iter().enumerate() {
+        texts.extend(list_texts(&format!("/arms/{i}/command"), &arm.command.0));
+        texts.extend(env_texts(&format!("/arms/{i}/env"), arm.env.as_ref()));
+        texts.extend(copy_text(
+            &format!("/arms/{i}/workspace"),
+            arm.workspace.as_ref(),
+        ));
+    }
+    for (i, control) in draft.controls.iter().enumerate() {
+        texts.extend(list_texts(
+            &format!("/controls/{i}/command"),
+            &control.command.0,
+        ));
+    }
+    if let Some(execution) = &draft.execution {
+        texts.extend(env_texts("/execution/env", Some(&execution.env)));
+        texts.extend(copy_text(
+            "/execution/workspace",
+            execution.workspace.as_ref(),
+        ));
+    }
+    let commands: [(String, Option<&CommandText>); 2] = [
+        (
+            "/execution/cleanup".to_owned(),
+            draft
+                .execution
+                .as_ref()
+                .and_then(|table| table.cleanup.as_ref()),
+        ),
+        (
+            "/preflight/command".to_owned(),
+            draft.preflight.as_ref().map(|table| &table.command),
+        ),
+    ];
+    let cleanups = draft.arms.iter().enumerate();
+    let cleanups = cleanups.map(|(i, arm)| (format!("/arms/{i}/cleanup"), arm.cleanup.as_ref()));
+    for (pointer, command) in commands.into_iter().chain(cleanups) {
+        if let Some(command) = command {
+            texts.extend(list_texts(&pointer, &command.0));
+        }
+    }
+    if let Some(judge) = &draft.judge {
+        texts.extend(list_texts("/judge/command", &judge.command.0));
+        texts.extend(
+            judge
+                .files
+                .iter()
+                .map(|(to, from)| (child("/judge/files", to), from.clone())),
+        );
+    }
+    texts
+}
+
+fn list_texts(pointer: &str, parts: &[String]) -> impl Iterator<Item = (String, String)> {
+    parts
+        .iter()
+        .enumerate()
+        .map(move |(i, part)| (child(pointer, i), part.clone()))
+}
+
+fn env_texts(pointer: &str, env: Option<&BTreeMap<String, String>>) -> Vec<(String, String)> {
+    env.into_iter()
+        .flatten()
+        .map(|(name, text)| (child(pointer, name), text.clone()))
+        .collect()
+}
+
+fn copy_text(pointer: &str, workspace: Option<&Workspace>) -> Option<(String, String)> {
+    copy_of(workspace).map(|text| (format!("{pointer}/copy"), text))
+}
