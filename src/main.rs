@@ -1,2 +1,5 @@
 //! The `prereg` command.
-fn main() {}
+
+fn main() -> std::process::ExitCode {
+    prereg::cli::main()
+}

@@ -47,9 +47,8 @@ pub enum Action {
         task: String,
         /// The arm or control.
         arm: String,
-        /// Where a run that is executed elsewhere can be found.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        reference: Option<String>,
+        /// Who executes it.
+        executed: Executed,
     },
     /// Reports that a run's arm has ended.
     Finish {
@@ -133,6 +132,16 @@ impl Action {
         }
         Ok(())
     }
+}
+
+/// Who executes a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Executed {
+    /// `prereg run`, on the machine that asks.
+    Here,
+    /// A person or a fleet; where it can be found, if that was said.
+    Elsewhere(Option<String>),
 }
 
 /// How a run ended, as far as everybody may see.

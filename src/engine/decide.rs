@@ -1,6 +1,6 @@
 //! The rules, applied: guards in their registered order, one admission, and what follows from it.
 
-use super::command::{Action, Cause, Command, Ending, Evidence};
+use super::command::{Action, Cause, Command, Ending, Evidence, Executed};
 use super::event::{Event, LaneId, Place};
 use super::refusal::{Next, Refusal};
 use super::rules::{Phase, Rules};
@@ -29,7 +29,7 @@ pub fn decide(rules: Option<&Rules>, slice: &Slice, command: &Command) -> Ruling
     match &command.action {
         Action::Open { registration, .. } => open(Some(rules), slice, registration),
         Action::Register { registration } => register(rules, slice, *registration),
-        Action::Start { task, arm, .. } => start(rules, slice, task, arm, at),
+        Action::Start { task, arm, executed } => start(rules, slice, task, arm, executed, at),
         Action::Finish { run, ending, .. } => {
             let admitted = finish(rules, slice, *run, ending)?;
             Ok(with_consequences(rules, slice, admitted))
@@ -92,6 +92,8 @@ pub fn due(rules: Option<&Rules>, slice: &Slice, command: &Command) -> Vec<RunId
 /// What may happen next in the registered plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Peek {
+    /// The deadline of this run has passed; closing it comes first.
+    Expire(RunId),
     /// This slot may start now.
     Start(Next),
     /// Nothing may start until a run under way has ended.
@@ -101,15 +103,19 @@ pub enum Peek {
 }
 
 /// Says what may start next; says so exactly when `decide` would grant it. Never recorded.
-pub fn peek(rules: &Rules, slice: &Slice) -> Peek {
+pub fn peek(rules: &Rules, slice: &Slice, at: Time) -> Peek {
+    let live = &slice.standing.live;
     if slice.standing.slots_ended >= rules.registered_plan().len() {
         return Peek::Complete;
     }
-    if slice.standing.live.len() as u64 >= u64::from(rules.protocol().allocation.runs_max) {
+    if let Some((run, _)) = live.iter().find(|(_, started_at)| rules.is_stale(**started_at, at)) {
+        return Peek::Expire(*run);
+    }
+    if live.len() as u64 >= u64::from(rules.protocol().allocation.runs_max) {
         return Peek::Wait;
     }
     match earliest(rules, slice) {
-        Some(position) => Peek::Start(next_at(rules, position)),
+        Some(position) => Peek::Start(next_at(rules, true, position)),
         None => Peek::Wait,
     }
 }
@@ -149,7 +155,7 @@ fn register(rules: &Rules, slice: &Slice, registration: Digest) -> Ruling {
     }])
 }
 
-fn start(rules: &Rules, slice: &Slice, task: &str, arm: &str, at: Time) -> Ruling {
+fn start(rules: &Rules, slice: &Slice, task: &str, arm: &str, executed: &Executed, at: Time) -> Ruling {
     let phase = admissible(rules, slice, task, arm)?;
     let place = match phase {
         Some((phase, arm)) => Some(slot(rules, slice, phase, arm, task)?),
@@ -170,6 +176,7 @@ fn start(rules: &Rules, slice: &Slice, task: &str, arm: &str, at: Time) -> Rulin
         run: RunId(slice.standing.runs + 1),
         task: task.to_owned(),
         arm: arm.to_owned(),
+        executed: executed.clone(),
         place,
         seed: derived.map(|place| plan::run_seed(task, place.repeat - 1)),
     }])
@@ -230,7 +237,7 @@ fn slot(
             Err(used(rules, task, arm))
         }
         _ => Err(Refusal::OutOfOrder {
-            next: earliest.map(|position| next_at(rules, position)),
+            next: earliest.map(|position| next_at(rules, true, position)),
         }),
     }
 }
@@ -288,17 +295,13 @@ fn is_taken(slice: &Slice, plan: &Plan, position: u64) -> bool {
     }
 }
 
-fn next_at(rules: &Rules, position: u64) -> Next {
-    let slot = rules.registered_plan().slot(position);
-    let task = rules.task_at(Phase {
-        confirmatory: true,
-        index: slot.task,
-    });
+/// Returns which task and arm stand at a position of the registered or the pilot plan.
+pub fn next_at(rules: &Rules, confirmatory: bool, position: u64) -> Next {
+    let plan = if confirmatory { rules.registered_plan() } else { rules.pilot_plan() };
+    let slot = plan.slot(position);
+    let task = rules.task_at(Phase { confirmatory, index: slot.task });
     let arm = usize::try_from(slot.arm).unwrap_or(usize::MAX);
-    Next {
-        task: task.id.clone(),
-        arm: rules.protocol().arms[arm].id.clone(),
-    }
+    Next { task: task.id.clone(), arm: rules.protocol().arms[arm].id.clone() }
 }
 
 fn place(rules: &Rules, slice: &Slice, draft: u64, position: u64) -> Place {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::command::Cause;
+use super::command::{Cause, Executed};
 use crate::units::{Digest, RunId};
 
 /// The outcomes of a run by id; null where a value is missing.
@@ -37,6 +37,8 @@ pub enum Event {
         task: String,
         /// The arm or control.
         arm: String,
+        /// Who executes it.
+        executed: Executed,
         /// Its place in the plan; none for a control.
         place: Option<Place>,
         /// `{run.seed}`, where the protocol derives one.

@@ -90,6 +90,7 @@ fn started(slice: &mut Slice, at: Time, event: &Event) {
         run,
         task,
         arm,
+        executed,
         place,
         seed,
     } = event
@@ -115,6 +116,7 @@ fn started(slice: &mut Slice, at: Time, event: &Event) {
         run: *run,
         task: task.clone(),
         arm: arm.clone(),
+        executed: executed.clone(),
         place: *place,
         seed: *seed,
         state: State::Live,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::command::{Action, Cause, Command, Ending, Execution};
+use super::command::{Action, Cause, Command, Ending, Executed, Execution};
 use super::event::{LaneId, Outcomes, Place};
 use super::rules::{Phase, Rules};
 use crate::units::{Digest, RunId, Time};
@@ -65,6 +65,8 @@ pub struct Run {
     pub task: String,
     /// The arm or control.
     pub arm: String,
+    /// Who executes it.
+    pub executed: Executed,
     /// Its place in the plan; none for a control.
     pub place: Option<Place>,
     /// `{run.seed}`.
@@ -230,7 +232,7 @@ impl Slice {
             self.need_run(run, &mut missing);
         }
         if let (Some(rules), Action::Start { task, arm, .. }) = (rules, &command.action) {
-            self.need_start(rules, task, arm, command.at, &mut missing);
+            self.need_start(rules, task, arm, &mut missing);
         }
         missing
     }
@@ -251,12 +253,7 @@ impl Slice {
         }
     }
 
-    fn need_start(&self, rules: &Rules, task: &str, arm: &str, at: Time, missing: &mut Missing) {
-        for (run, started_at) in &self.standing.live {
-            if rules.is_stale(*started_at, at) {
-                self.need_run(*run, missing);
-            }
-        }
+    fn need_start(&self, rules: &Rules, task: &str, arm: &str, missing: &mut Missing) {
         let (Some(arm), Some(phase)) = (rules.protocol().arm(arm), rules.phase(task)) else {
             return;
         };

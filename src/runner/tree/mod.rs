@@ -30,7 +30,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub use digest::{copy_tree, file_digest, tree_digest};
-pub use workspace::{lay, read_regular, remove_tree};
+pub use workspace::{clear, lay, read_regular, remove_tree};
 
 /// How many directories may stand in each other.
 pub const DEPTH_MAX: usize = 64;

@@ -50,6 +50,12 @@ pub fn lay(from: &Path, workspace: &Path, to: &str) -> Result<[u8; 32], TreeFaul
     )
 }
 
+/// Removes whatever stands at the relative path `to` of a workspace, and makes the way to it.
+pub fn clear(workspace: &Path, to: &str) -> Result<(), TreeFault> {
+    let (parents, name) = components(to.strip_suffix('/').unwrap_or(to))?;
+    Place::prepare(workspace, &parents, name).map(drop)
+}
+
 /// Returns the bytes of a regular file that a hostile process may have written; nothing if absent.
 ///
 /// Refuses links anywhere below the workspace, everything but regular files, and files larger than

@@ -1,0 +1,274 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::units::{Micros, RunId};
+
+/// Runs pre-registered comparisons: the rules first, the results after, every decision re-derivable.
+#[derive(Debug, Parser)]
+#[command(name = "prereg", version, max_term_width = 80, after_help = EXAMPLES)]
+pub(super) struct Cli {
+    /// Prints data as JSON.
+    #[arg(long, global = true)]
+    pub json: bool,
+    #[command(subcommand)]
+    /// What is to be done.
+    pub verb: Verb,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  prereg init study.toml            a commented protocol to start from
+  prereg check study.toml           every defect, with its line
+  prereg run study.toml             register, execute, score, count
+  prereg verify study.prereg.db     derive every decision again
+
+Exit codes: 0 done, 1 fault, 2 usage, 3 defect, 4 refusal, 5 divergence,
+130 interrupted.";
+
+/// What is to be done.
+#[derive(Debug, Subcommand)]
+pub(super) enum Verb {
+    /// Writes a commented protocol to start from.
+    #[command(after_help = "Example:\n  prereg init study.toml")]
+    Init(Init),
+    /// Finds every defect of a protocol.
+    #[command(after_help = "Example:\n  prereg check study.toml")]
+    Check(Check),
+    /// Prints the JSON Schema of the protocol file, for editors.
+    #[command(after_help = "Example:\n  prereg schema > protocol.schema.json\n  then, as the first line of a protocol: #:schema protocol.schema.json")]
+    Schema,
+    /// Records the registration of a protocol; prints its digest and the line to publish.
+    #[command(after_help = "Example:\n  prereg register study.toml")]
+    Register(Register),
+    /// Registers if need be, then starts, executes and scores until nothing is left to start.
+    #[command(after_help = "Examples:\n  prereg run study.toml\n  prereg run study.toml --pilot       only pilot splits, before registration\n  prereg run study.toml --register    register a protocol that has a pilot split")]
+    Run(Run),
+    /// Asks for a run that is executed elsewhere.
+    #[command(after_help = "Example:\n  prereg start task-7 treatment --ref https://ci.example/run/12")]
+    Start(Start),
+    /// Reports that a run executed elsewhere has ended.
+    #[command(after_help = "Examples:\n  prereg finish 12 --exit 0 --wall 95s\n  prereg finish 12 --timed-out")]
+    Finish(Finish),
+    /// Reports what an ended run is scored from.
+    #[command(after_help = "Example:\n  prereg score 12 --report report.json --claim claim.json")]
+    Score(Score),
+    /// Shows where a study stands.
+    #[command(after_help = "Example:\n  prereg status study.prereg.db")]
+    Status(Status),
+    /// Shows a run.
+    #[command(after_help = "Example:\n  prereg show 12")]
+    Show(Show),
+    /// Derives every decision of a record or an export again.
+    #[command(after_help = "Examples:\n  prereg verify study.prereg.db\n  prereg verify study.export.jsonl")]
+    Verify(Verify),
+    /// Writes the whole record as one file.
+    #[command(after_help = "Example:\n  prereg export study.prereg.db --to study.export.jsonl")]
+    Export(Export),
+    /// For arms: claims that the run's work is done, or not.
+    #[command(after_help = "Examples, inside a run:\n  prereg claim done\n  prereg claim failed")]
+    Claim(Claim),
+}
+
+/// Which record is meant.
+#[derive(Debug, Args)]
+pub(super) struct Which {
+    /// The record; without it, the only `*.prereg.db` of this folder.
+    #[arg(long, value_name = "RECORD")]
+    pub db: Option<PathBuf>,
+}
+
+/// Who writes, and as which operation.
+#[derive(Debug, Args)]
+pub(super) struct Writes {
+    /// Who asks, for the record.
+    #[arg(long, default_value = "user")]
+    pub actor: String,
+    /// The operation's identity: the same key again returns the first answer.
+    #[arg(long)]
+    pub key: Option<String>,
+}
+
+/// `init`
+#[derive(Debug, Args)]
+pub(super) struct Init {
+    /// The file to write.
+    pub file: PathBuf,
+}
+
+/// `check`
+#[derive(Debug, Args)]
+pub(super) struct Check {
+    /// The protocol file.
+    pub file: PathBuf,
+}
+
+/// `register`
+#[derive(Debug, Args)]
+pub(super) struct Register {
+    /// The protocol file.
+    pub file: PathBuf,
+    /// The record; without it `<study id>.prereg.db` beside the protocol.
+    #[arg(long, value_name = "RECORD")]
+    pub db: Option<PathBuf>,
+    /// Who asks, for the record.
+    #[arg(long, default_value = "user")]
+    pub actor: String,
+}
+
+/// `run`
+#[derive(Debug, Args)]
+pub(super) struct Run {
+    /// The protocol file.
+    pub file: PathBuf,
+    /// The record; without it `<study id>.prereg.db` beside the protocol.
+    #[arg(long, value_name = "RECORD")]
+    pub db: Option<PathBuf>,
+    /// Executes the pilot splits, before registration.
+    #[arg(long, conflicts_with = "register")]
+    pub pilot: bool,
+    /// Registers a protocol that declares a pilot split; pilots end with it.
+    #[arg(long)]
+    pub register: bool,
+    /// Shows no progress.
+    #[arg(long, short)]
+    pub quiet: bool,
+    /// Who asks, for the record.
+    #[arg(long, default_value = "user")]
+    pub actor: String,
+}
+
+/// `start`
+#[derive(Debug, Args)]
+pub(super) struct Start {
+    /// The task.
+    pub task: String,
+    /// The arm or control.
+    pub arm: String,
+    /// Where the run can be found.
+    #[arg(long = "ref", value_name = "URL")]
+    pub reference: Option<String>,
+    #[command(flatten)]
+    #[allow(missing_docs, reason = "flattened")]
+    pub which: Which,
+    #[command(flatten)]
+    #[allow(missing_docs, reason = "flattened")]
+    pub writes: Writes,
+}
+
+/// `finish`
+#[derive(Debug, Args)]
+pub(super) struct Finish {
+    /// The run's number.
+    pub run: RunId,
+    /// Its exit status.
+    #[arg(long, value_name = "STATUS", required_unless_present_any = ["signal", "timed_out"], conflicts_with = "signal")]
+    pub exit: Option<i32>,
+    /// The signal that ended it.
+    #[arg(long)]
+    pub signal: Option<i32>,
+    /// Its time limit ended it.
+    #[arg(long)]
+    pub timed_out: bool,
+    /// How long it took, such as `95s`.
+    #[arg(long, value_name = "DURATION")]
+    pub wall: Option<Micros>,
+    #[command(flatten)]
+    #[allow(missing_docs, reason = "flattened")]
+    pub which: Which,
+    #[command(flatten)]
+    #[allow(missing_docs, reason = "flattened")]
+    pub writes: Writes,
+}
+
+/// `score`
+#[derive(Debug, Args)]
+pub(super) struct Score {
+    /// The run's number.
+    pub run: RunId,
+    /// The judge's report.
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+    /// The arm's claim.
+    #[arg(long, value_name = "FILE")]
+    pub claim: Option<PathBuf>,
+    #[command(flatten)]
+    #[allow(missing_docs, reason = "flattened")]
+    pub which: Which,
+    #[command(flatten)]
+    #[allow(missing_docs, reason = "flattened")]
+    pub writes: Writes,
+}
+
+/// `status`
+#[derive(Debug, Args)]
+pub(super) struct Status {
+    /// The record; without it, the only `*.prereg.db` of this folder.
+    pub record: Option<PathBuf>,
+    /// Shows outcomes before the study has ended; this is recorded.
+    #[arg(long)]
+    pub unblind: bool,
+    /// Who asks, for the record.
+    #[arg(long, default_value = "user")]
+    pub actor: String,
+}
+
+/// `show`
+#[derive(Debug, Args)]
+pub(super) struct Show {
+    /// The run's number.
+    pub run: RunId,
+    #[command(flatten)]
+    #[allow(missing_docs, reason = "flattened")]
+    pub which: Which,
+    /// Shows outcomes before the study has ended; this is recorded.
+    #[arg(long)]
+    pub unblind: bool,
+    /// Who asks, for the record.
+    #[arg(long, default_value = "user")]
+    pub actor: String,
+}
+
+/// `verify`
+#[derive(Debug, Args)]
+pub(super) struct Verify {
+    /// The record or the export.
+    pub file: PathBuf,
+}
+
+/// `export`
+#[derive(Debug, Args)]
+pub(super) struct Export {
+    /// The record; without it, the only `*.prereg.db` of this folder.
+    pub record: Option<PathBuf>,
+    /// The file to write; without it, standard output.
+    #[arg(long, value_name = "FILE")]
+    pub to: Option<PathBuf>,
+    /// Includes sealed outcomes before the study has ended; this is recorded.
+    #[arg(long)]
+    pub unblind: bool,
+    /// Who asks, for the record.
+    #[arg(long, default_value = "user")]
+    pub actor: String,
+}
+
+/// `claim`
+#[derive(Debug, Args)]
+pub(super) struct Claim {
+    /// What the arm says of its work.
+    pub claim: Claimed,
+    /// The file to write; without it, the one that the protocol names.
+    #[arg(long, value_name = "FILE", env = "PREREG_CLAIM", hide_env_values = true)]
+    pub file: Option<PathBuf>,
+}
+
+/// What an arm says of its work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Claimed {
+    /// The work is done.
+    Done,
+    /// The work is not done.
+    Failed,
+}

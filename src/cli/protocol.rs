@@ -1,0 +1,127 @@
+//! Verbs about a protocol file: `init`, `check`, `schema`, `register`.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+
+use serde_json::json;
+
+use super::args::{Check, Init, Register};
+use super::said::{Failure, Said};
+use super::study::{Loaded, apply};
+use crate::engine::command::Action;
+use crate::protocol::frame;
+use crate::protocol::model::{ArmsOrder, Protocol};
+use crate::protocol::shape;
+use crate::runner::clock;
+use crate::store::{Request, Store};
+
+/// The protocol that `init` writes.
+const TEMPLATE: &str = include_str!("init.toml");
+
+/// Writes a commented protocol, and never over a file that exists.
+pub(super) fn init(args: &Init) -> Result<Said, Failure> {
+    let mut file = OpenOptions::new().write(true).create_new(true).open(&args.file).map_err(|error| match error.kind() {
+        std::io::ErrorKind::AlreadyExists => Failure::Usage {
+            code: "file-exists",
+            message: format!("`{}` exists; name a new file", args.file.display()),
+        },
+        _ => Failure::file(&args.file, &error),
+    })?;
+    file.write_all(TEMPLATE.as_bytes()).map_err(|error| Failure::file(&args.file, &error))?;
+    let name = args.file.display();
+    let text = format!("written     {name}: fill in the task file it names, then: prereg check {name}\n");
+    Ok(Said::done(text, json!({ "written": name.to_string() })))
+}
+
+/// Says what a sound protocol comes to.
+pub(super) fn check(args: &Check) -> Result<Said, Failure> {
+    let loaded = Loaded::read(&args.file)?;
+    let plan = plan_line(&loaded);
+    let unenforced = loaded.unenforced();
+    let mut text = format!("sound       {}   {plan}\n", loaded.id());
+    if !unenforced.is_empty() {
+        text.push_str(&format!("            this version cannot enforce, and so will not register: {}\n", unenforced.join(", ")));
+    }
+    let json = json!({
+        "study": loaded.id(),
+        "registration": loaded.checked.registration.digest(),
+        "plan": plan,
+        "defects": [],
+        "unenforced": unenforced,
+    });
+    Ok(Said::done(text, json))
+}
+
+/// Prints the JSON Schema.
+pub(super) fn schema() -> Said {
+    let schema = shape::schema();
+    Said::done(format!("{schema:#}\n"), schema)
+}
+
+/// Registers a protocol.
+pub(super) fn register(args: &Register) -> Result<Said, Failure> {
+    let loaded = Loaded::read(&args.file)?;
+    loaded.enforced()?;
+    let mut store = Store::create(&loaded.record(args.db.as_deref()), clock::now)?;
+    let new = register_in(&mut store, &loaded, &args.actor)?;
+    let digest = loaded.checked.registration.digest();
+    let mut text = registered_lines(&loaded);
+    if !new {
+        text.push_str("            it was registered before; nothing changed\n");
+    }
+    text.push_str(&format!("plan        {}\n", plan_line(&loaded)));
+    let json = json!({
+        "study": loaded.id(),
+        "registration": digest,
+        "publish": publish_line(&loaded),
+        "new": new,
+        "record": store.path().display().to_string(),
+        "head": store.head()?,
+    });
+    Ok(Said::done(text, json))
+}
+
+/// Opens and registers a protocol in one transaction; returns whether that was news.
+pub(super) fn register_in(store: &mut Store, loaded: &Loaded, actor: &str) -> Result<bool, Failure> {
+    let before = store.standing()?.registered;
+    apply(store, Request { actor: actor.to_owned(), key: None, action: loaded.open() })?;
+    let registration = loaded.checked.registration.digest();
+    apply(store, Request { actor: actor.to_owned(), key: None, action: Action::Register { registration } })?;
+    Ok(before.is_none())
+}
+
+/// Returns the lines that say that a protocol is registered, and what to publish.
+pub(super) fn registered_lines(loaded: &Loaded) -> String {
+    let digest = loaded.checked.registration.digest();
+    format!("registered  {}   sha256:{}\n            publish this line: {}\n", loaded.id(), digest.short(), publish_line(loaded))
+}
+
+/// Returns the line to publish.
+pub(super) fn publish_line(loaded: &Loaded) -> String {
+    format!("prereg/1 {} {}", loaded.id(), loaded.checked.registration.digest())
+}
+
+/// Returns the plan in one line.
+pub(super) fn plan_line(loaded: &Loaded) -> String {
+    let protocol = &loaded.checked.registration.protocol;
+    let tasks = frame::draw(protocol, &loaded.checked.tasks).confirmatory.len();
+    plan_of(protocol, tasks)
+}
+
+fn plan_of(protocol: &Protocol, tasks: usize) -> String {
+    let allocation = &protocol.allocation;
+    let arms = protocol.arms.len();
+    let slots = tasks as u64 * u64::from(allocation.repeats) * arms as u64;
+    let order = match allocation.arms {
+        ArmsOrder::Alternating => "alternating",
+        ArmsOrder::Counterbalanced => "counterbalanced",
+        ArmsOrder::Williams => "Williams squares",
+        ArmsOrder::Shuffled => "shuffled",
+    };
+    let controls = match protocol.controls.len() {
+        0 => "no control".to_owned(),
+        1 => "1 control".to_owned(),
+        many => format!("{many} controls"),
+    };
+    format!("{tasks} tasks × {} repeats × {arms} arms = {slots} slots, {order}, {} at a time; {controls}", allocation.repeats, allocation.runs_max)
+}

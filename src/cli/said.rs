@@ -1,0 +1,198 @@
+//! What a command says, and how it ends: data on standard output, everything else on standard error.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use super::exit::Exit;
+use super::render;
+use crate::engine::refusal::Refusal;
+use crate::protocol::defect::{Defect, Place};
+use crate::protocol::source::Source;
+use crate::record::divergence::Divergence;
+use crate::runner::session::SessionFault;
+use crate::store::Fault;
+
+/// What a command that went through says.
+#[derive(Debug)]
+pub(super) struct Said {
+    /// For people.
+    pub text: String,
+    /// The same as data.
+    pub json: Value,
+    /// How it ends.
+    pub exit: Exit,
+}
+
+impl Said {
+    /// Says something and ends well.
+    pub(super) fn done(text: impl Into<String>, json: Value) -> Self {
+        Self { text: text.into(), json, exit: Exit::Done }
+    }
+}
+
+/// Why a command did not go through.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// The command line does not say enough.
+    Usage {
+        /// The stable code.
+        code: &'static str,
+        /// What to do.
+        message: String,
+    },
+    /// A file is not valid.
+    Defects(Defects),
+    /// A registered rule says no.
+    Refused {
+        /// The refusal.
+        refusal: Refusal,
+        /// The registered protocol's text, where there is one.
+        text: Option<String>,
+    },
+    /// Something broke.
+    Fault {
+        /// The stable code.
+        code: &'static str,
+        /// What broke.
+        message: String,
+    },
+    /// The record does not re-derive.
+    Diverged {
+        /// How.
+        divergence: Divergence,
+        /// The registered protocol's text, where it can be read.
+        text: Option<String>,
+    },
+}
+
+/// The defects of a file, with what is needed to draw them.
+#[derive(Debug)]
+pub(super) struct Defects {
+    /// The file as the user named it.
+    pub file: String,
+    /// Its text.
+    pub text: String,
+    /// The folder that it stands in.
+    pub folder: PathBuf,
+    /// The defects.
+    pub defects: Vec<Defect>,
+}
+
+impl From<Fault> for Failure {
+    fn from(fault: Fault) -> Self {
+        Self::Fault { code: fault.code(), message: fault.to_string() }
+    }
+}
+
+impl From<SessionFault> for Failure {
+    fn from(fault: SessionFault) -> Self {
+        Self::Fault { code: fault.code(), message: fault.to_string() }
+    }
+}
+
+impl Failure {
+    /// Makes the fault of a file that a command reads or writes.
+    pub(super) fn file(path: &std::path::Path, error: &io::Error) -> Self {
+        Self::Fault { code: "file", message: format!("`{}`: {error}", path.display()) }
+    }
+
+    /// Returns the exit code.
+    pub(super) fn exit(&self) -> Exit {
+        match self {
+            Self::Usage { .. } => Exit::Usage,
+            Self::Defects(_) => Exit::Defect,
+            Self::Refused { .. } => Exit::Refusal,
+            Self::Fault { code: "already-running", .. } => Exit::Refusal,
+            Self::Fault { .. } => Exit::Fault,
+            Self::Diverged { .. } => Exit::Divergence,
+        }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Self::Usage { code, message } => format!("usage[{code}]: {message}\n"),
+            Self::Fault { code: code @ "already-running", message } => format!("refused[{code}]: {message}\n"),
+            Self::Fault { code, message } => format!("fault[{code}]: {message}\n"),
+            Self::Defects(found) => render::defects(&found.file, &found.text, &found.defects, |path| std::fs::read_to_string(found.folder.join(path)).ok()),
+            Self::Refused { refusal, text } => {
+                let registered = registered_line(refusal.rule(), text.as_deref());
+                let registered = registered.map_or(String::new(), |(line, shown)| format!("  registered at line {line}: {shown}\n"));
+                format!("refused[{}]: {refusal}\n{registered}", refusal.code())
+            }
+            Self::Diverged { divergence, text } => {
+                let registered = registered_line(divergence.rule, text.as_deref());
+                let registered = registered.map_or(String::new(), |(line, shown)| format!("  registered at line {line}: {shown}\n"));
+                let place = if divergence.entry == 0 { String::new() } else { format!(" at entry {}", divergence.entry) };
+                format!("diverged[{}]{place}: {}\n{registered}", divergence.code.text(), divergence.message)
+            }
+        }
+    }
+
+    fn json(&self) -> Value {
+        let line = |rule, text: &Option<String>| registered_line(rule, text.as_deref()).map(|(line, _)| line);
+        match self {
+            Self::Usage { code, message } => json!({ "error": { "kind": "usage", "code": code, "message": message } }),
+            Self::Fault { code, message } => {
+                let kind = if self.exit() == Exit::Refusal { "refusal" } else { "fault" };
+                json!({ "error": { "kind": kind, "code": code, "message": message } })
+            }
+            Self::Defects(found) => {
+                let other = |path: &str| std::fs::read_to_string(found.folder.join(path)).ok();
+                json!({ "error": { "kind": "defects", "defects": render::defects_json(&found.file, &found.text, &found.defects, other) } })
+            }
+            Self::Refused { refusal, text } => json!({ "error": {
+                "kind": "refusal",
+                "code": refusal.code(),
+                "message": refusal.to_string(),
+                "rule": refusal.rule(),
+                "line": line(refusal.rule(), text),
+                "retry": refusal.retry(),
+                "facts": refusal,
+            } }),
+            Self::Diverged { divergence, text } => json!({ "error": {
+                "kind": "divergence",
+                "code": divergence.code,
+                "entry": divergence.entry,
+                "message": divergence.message,
+                "rule": divergence.rule,
+                "line": line(divergence.rule, text),
+            } }),
+        }
+    }
+}
+
+/// Returns the line of the protocol that holds a rule: the key itself, or the nearest table.
+fn registered_line(rule: Option<&str>, text: Option<&str>) -> Option<(usize, String)> {
+    let (rule, text) = (rule?, text?);
+    let source = Source::read(text).ok()?;
+    let span = source.span(&Place::Key(rule.to_owned()));
+    if span.is_empty() {
+        return None;
+    }
+    let line = text[..span.start].matches('\n').count() + 1;
+    let shown = text.lines().nth(line - 1)?;
+    Some((line, shown.split(" #").next().unwrap_or(shown).trim().to_owned()))
+}
+
+/// Prints what was said, or why nothing was; returns how the process ends.
+pub(super) fn print(result: &Result<Said, Failure>, json: bool) -> Exit {
+    let (out, text, exit) = match (result, json) {
+        (Ok(said), true) => (true, format!("{}\n", said.json), said.exit),
+        (Ok(said), false) => (true, said.text.clone(), said.exit),
+        (Err(failure), true) => (true, format!("{}\n", failure.json()), failure.exit()),
+        (Err(failure), false) => (false, failure.text(), failure.exit()),
+    };
+    let written = if out { write(&mut io::stdout().lock(), &text) } else { write(&mut io::stderr().lock(), &text) };
+    match written {
+        // Whoever closed the pipe has seen enough.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Exit::Fault,
+        _ => exit,
+    }
+}
+
+fn write(out: &mut impl Write, text: &str) -> io::Result<()> {
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}

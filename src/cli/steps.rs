@@ -1,0 +1,126 @@
+//! Verbs for runs that are executed elsewhere, and for arms: `start`, `finish`, `score`, `claim`.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use super::args::{Claim, Claimed, Finish, Score, Start, Which, Writes};
+use super::said::{Defects, Failure, Said};
+use super::study::{apply, find_record, folder_of};
+use crate::engine::command::{Action, Ending, Evidence, Executed, Execution, Judged};
+use crate::engine::event::Event;
+use crate::engine::scoring::EVIDENCE_MAX;
+use crate::folder::DiskFolder;
+use crate::protocol::defect::{Code, Defect, Place};
+use crate::protocol::folder::Folder;
+use crate::runner::clock;
+use crate::store::{Receipt, Request, Store};
+
+fn open(which: &Which) -> Result<Store, Failure> {
+    Ok(Store::open(&find_record(which.db.as_deref())?, clock::now)?)
+}
+
+fn request(writes: &Writes, action: Action) -> Request {
+    Request { actor: writes.actor.clone(), key: writes.key.clone(), action }
+}
+
+/// Asks for a run.
+pub(super) fn start(args: &Start) -> Result<Said, Failure> {
+    let mut store = open(&args.which)?;
+    let executed = Executed::Elsewhere(args.reference.clone());
+    let action = Action::Start { task: args.task.clone(), arm: args.arm.clone(), executed };
+    let receipt = apply(&mut store, request(&args.writes, action))?;
+    let Ok([Event::Started { run, task, arm, place, seed, .. }]) = receipt.ruling.as_deref() else {
+        return Ok(unchanged());
+    };
+    let slot = place.map_or("control".to_owned(), |place| format!("repeat {}, attempt {}", place.repeat, place.attempt));
+    let text = format!("started     run {run}   {arm} on `{task}`, {slot}\n");
+    let json = json!({ "run": run, "task": task, "arm": arm, "place": place, "seed": seed, "entry": receipt.seq, "repeated": receipt.repeated });
+    Ok(Said::done(text, json))
+}
+
+/// Reports an ending.
+pub(super) fn finish(args: &Finish) -> Result<Said, Failure> {
+    let mut store = open(&args.which)?;
+    let ending = Ending { wall: args.wall, timed_out: args.timed_out };
+    let execution = Execution { exit: args.exit, signal: args.signal, ..Execution::default() };
+    let action = Action::Finish { run: args.run, ending, execution: Some(execution) };
+    let receipt = apply(&mut store, request(&args.writes, action))?;
+    Ok(told(args.run, &receipt, "ended"))
+}
+
+/// Reports what a run is scored from. A report that breaks its schema is a defect: nothing is written.
+pub(super) fn score(args: &Score) -> Result<Said, Failure> {
+    let mut store = open(&args.which)?;
+    let rules = store.rules()?;
+    let report = args.report.as_deref().map(read_evidence).transpose()?;
+    let claim = args.claim.as_deref().map(read_evidence).transpose()?;
+    if let (Some(rules), Some(path), Some(text)) = (&rules, &args.report, &report) {
+        let scorer = rules.scorer().map_err(|message| Failure::Fault { code: "scorer", message: message.to_owned() })?;
+        if let Err(fault) = scorer.read_report(text.as_bytes()) {
+            let place = if fault.pointer.is_some() { Place::File } else { Place::Span(fault.offset..fault.offset + 1) };
+            let at = fault.pointer.filter(|pointer| !pointer.is_empty()).map_or(String::new(), |pointer| format!(" (at {pointer})"));
+            return Err(defect(path, text.clone(), Defect::new(Code::BadReport, place, format!("{}{at}", fault.message))));
+        }
+    }
+    let judged = rules.is_some_and(|rules| rules.protocol().judge.is_some());
+    let judge = judged.then(|| Judged { exit: Some(0), ..Judged::default() });
+    let action = Action::Score { run: args.run, evidence: Some(Evidence { judge, report, claim }) };
+    let receipt = apply(&mut store, request(&args.writes, action))?;
+    Ok(told(args.run, &receipt, "scored"))
+}
+
+fn told(run: crate::units::RunId, receipt: &Receipt, word: &str) -> Said {
+    let events = receipt.ruling.as_deref().unwrap_or_default();
+    let cause = events.iter().find_map(|event| match event {
+        Event::Unjudged { cause, .. } => Some(cause.text()),
+        _ => None,
+    });
+    if receipt.seq.is_none() {
+        return unchanged();
+    }
+    let text = match cause {
+        Some(cause) => format!("unjudged    run {run}   {cause}\n"),
+        None => format!("{word:<11} run {run}\n"),
+    };
+    Said::done(text, json!({ "run": run, "cause": cause, "entry": receipt.seq, "repeated": receipt.repeated }))
+}
+
+fn unchanged() -> Said {
+    Said::done("unchanged   the record says so already\n", json!({ "entry": null, "repeated": true }))
+}
+
+fn read_evidence(path: &Path) -> Result<String, Failure> {
+    let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    let folder = DiskFolder::at(&folder_of(path));
+    let bytes = folder.read(&name, EVIDENCE_MAX).map_err(|fault| defect(path, String::new(), Defect::new(fault.code, Place::File, fault.message)))?;
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
+        defect(path, text, Defect::new(Code::Encoding, Place::Span(at..at + 1), "the text is not UTF-8"))
+    })
+}
+
+fn defect(path: &Path, text: String, defect: Defect) -> Failure {
+    Failure::Defects(Defects { file: path.display().to_string(), text, folder: folder_of(path), defects: vec![defect] })
+}
+
+/// Writes an arm's claim.
+pub(super) fn claim(args: &Claim) -> Result<Said, Failure> {
+    let Some(path) = &args.file else {
+        return Err(Failure::Usage {
+            code: "not-in-a-run",
+            message: "PREREG_CLAIM is not set: this is not a run of a protocol with [claim]; name the file with --file".to_owned(),
+        });
+    };
+    let claim = json!({ "done": args.claim == Claimed::Done });
+    write_claim(path, &format!("{claim}\n")).map_err(|error| Failure::file(path, &error))?;
+    Ok(Said::done("", json!({ "claim": claim, "file": path.display().to_string() })))
+}
+
+/// Writes the whole claim or nothing: beside it first, then in its place.
+fn write_claim(path: &PathBuf, text: &str) -> std::io::Result<()> {
+    let beside = path.with_extension(format!("{}.tmp", std::process::id()));
+    std::fs::write(&beside, text)?;
+    std::fs::rename(&beside, path)
+}

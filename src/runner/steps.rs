@@ -1,0 +1,338 @@
+//! What is done for one run: lay its workspace, execute the arm, read the claim, run the judge.
+//!
+//! Nothing here decides anything: what was observed goes to the engine as it was found.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::children::Note;
+use super::process::{self, Captured, Ended, Interrupt, Job};
+use super::tree::{self, TreeFault};
+use crate::engine::command::{Action, Cause, Ending, Evidence, Execution, Judged, Stream};
+use crate::engine::rules::Rules;
+use crate::engine::scoring::EVIDENCE_MAX;
+use crate::protocol::frame::Task;
+use crate::protocol::model::{Execution as Limits, ScoreWord};
+use crate::protocol::template;
+use crate::units::{Digest, Micros, RunId};
+
+/// A limit for what has none: ten years.
+const NO_LIMIT: Duration = Duration::from_secs(10 * 365 * 86_400);
+
+/// A run that was granted and is to be executed.
+#[derive(Clone, Debug)]
+pub struct Assignment {
+    /// The run.
+    pub run: RunId,
+    /// The task.
+    pub task: String,
+    /// The arm or control.
+    pub arm: String,
+    /// `{run.seed}`.
+    pub seed: Option<u32>,
+}
+
+/// The place where a study is executed.
+#[derive(Debug)]
+pub struct Site<'a> {
+    /// The registered rules.
+    pub rules: &'a Rules,
+    /// The folder of the protocol file, absolute.
+    pub base: &'a Path,
+    /// The folder of the runs, absolute.
+    pub runs: &'a Path,
+    /// What the arms' own environment is taken from.
+    pub env: &'a BTreeMap<OsString, OsString>,
+    /// Ends everything that is live.
+    pub interrupt: &'a Interrupt,
+}
+
+/// The world broke under a run.
+#[derive(Debug, thiserror::Error)]
+pub enum StepFault {
+    /// A file is not what was registered.
+    #[error("`{path}` is not what was registered; put it back and run again")]
+    FileChanged {
+        /// Its path beside the protocol.
+        path: String,
+    },
+    /// A folder of the run cannot be used.
+    #[error("`{}`: {source}", path.display())]
+    Folder {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A file cannot be laid or read.
+    #[error(transparent)]
+    Tree(#[from] TreeFault),
+    /// Output could not be kept.
+    #[error(transparent)]
+    Capture(#[from] process::CaptureFault),
+}
+
+impl StepFault {
+    /// Returns the stable code.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::FileChanged { .. } => "file-changed",
+            Self::Folder { .. } => "run-folder",
+            Self::Tree(fault) => fault.code(),
+            Self::Capture(_) => "output-not-kept",
+        }
+    }
+}
+
+/// What came of executing an arm.
+#[derive(Debug)]
+pub enum Outcome {
+    /// It ended; this is to be recorded, and then it is judged or scored.
+    Ended(Action),
+    /// It will never be scored; this is to be recorded.
+    Closed(Action),
+}
+
+impl Site<'_> {
+    /// Returns the folder of a run.
+    pub fn folder(&self, run: RunId) -> PathBuf {
+        self.runs.join(run.to_string())
+    }
+
+    fn workspace(&self, run: RunId) -> PathBuf {
+        self.folder(run).join("workspace")
+    }
+
+    /// Lays a fresh workspace and executes the arm in it.
+    ///
+    /// A fault comes with what is to be recorded of the run, if anything is.
+    pub fn execute(&self, assignment: &Assignment, note: &Note) -> (Option<Outcome>, Option<StepFault>) {
+        let run = assignment.run;
+        let closed = |cause, text: String| Some(Outcome::Closed(Action::Close { run, cause, note: Some(text) }));
+        if let Err(fault) = self.prepare(assignment) {
+            return (closed(Cause::Failed, fault.to_string()), Some(fault));
+        }
+        match self.execute_arm(assignment, note) {
+            Err(fault) => (closed(Cause::Failed, fault.to_string()), None),
+            Ok(ended) if ended.interrupted => (closed(Cause::Cancelled, "the operator ended it".to_owned()), None),
+            Ok(ended) => {
+                let ending = Ending { wall: Some(Micros(ended.wall_us)), timed_out: ended.timed_out };
+                let fault = ended.capture_fault.map(StepFault::from);
+                let execution = Execution {
+                    exit: ended.exit,
+                    signal: ended.signal,
+                    cpu_ms: ended.cpu_ms,
+                    leaked: ended.leaked,
+                    stdout: Some(stream(&ended.stdout)),
+                    stderr: Some(stream(&ended.stderr)),
+                };
+                (Some(Outcome::Ended(Action::Finish { run, ending, execution: Some(execution) })), fault)
+            }
+        }
+    }
+
+    /// Returns whether an ended run is still to be scored.
+    pub fn is_scored_after(&self, finish: &Action) -> bool {
+        let unjudged = self.rules.protocol().scoring.on_timeout == ScoreWord::Unjudged;
+        !matches!(finish, Action::Finish { ending: Ending { timed_out: true, .. }, .. } if unjudged)
+    }
+
+    /// Returns whether a run that ended earlier still has what it is judged by.
+    pub fn is_judgeable(&self, run: RunId) -> bool {
+        self.workspace(run).is_dir()
+    }
+
+    /// Reads the claim and runs the judge; returns what is to be recorded, or nothing when the
+    /// operator ended the judge: the run is then judged again by the next session.
+    pub fn judge(&self, assignment: &Assignment, note: &Note) -> Result<Option<Action>, StepFault> {
+        let workspace = self.workspace(assignment.run);
+        let protocol = self.rules.protocol();
+        let claim = protocol.claim.as_ref().and_then(|claim| text_of(tree::read_regular(&workspace, &claim.file, EVIDENCE_MAX as u64)));
+        let mut evidence = Evidence { judge: None, report: None, claim };
+        if let Some(judge) = &protocol.judge {
+            self.lay_for_judge(assignment, &workspace)?;
+            match self.execute_judge(assignment, note) {
+                Ok(ended) if ended.interrupted => return Ok(None),
+                Ok(ended) => {
+                    evidence.judge = Some(Judged { exit: ended.exit, signal: ended.signal, timed_out: ended.timed_out, fault: None });
+                    if let Some(fault) = ended.capture_fault {
+                        return Err(fault.into());
+                    }
+                }
+                Err(fault) => evidence.judge = Some(Judged { fault: Some(fault.to_string()), ..Judged::default() }),
+            }
+            evidence.report = text_of(tree::read_regular(&workspace, &judge.report, EVIDENCE_MAX as u64));
+        }
+        Ok(Some(Action::Score { run: assignment.run, evidence: Some(evidence) }))
+    }
+
+    /// Removes the workspace of a run that is closed; captured output stays.
+    pub fn clean(&self, run: RunId) -> Result<(), StepFault> {
+        tree::remove_tree(&self.workspace(run))?;
+        // Only an empty folder goes; one with output in it stays.
+        let _ = fs::remove_dir(self.folder(run));
+        Ok(())
+    }
+
+    fn prepare(&self, assignment: &Assignment) -> Result<(), StepFault> {
+        let folder = self.folder(assignment.run);
+        let workspace = self.workspace(assignment.run);
+        for path in [&folder, &workspace] {
+            fs::create_dir(path).map_err(|source| StepFault::Folder { path: path.clone(), source })?;
+        }
+        if let Some(copy) = &self.limits(&assignment.arm).copy {
+            let path = self.fill(copy, assignment, false);
+            let laid = tree::copy_tree(&self.base.join(&path), &workspace)?;
+            self.unchanged(&path, laid)?;
+        }
+        let arm = self.rules.protocol().arm(&assignment.arm).map(|arm| &self.rules.protocol().arms[arm]);
+        for (to, from) in arm.iter().flat_map(|arm| &arm.files) {
+            let laid = tree::lay(&self.base.join(from), &workspace, to)?;
+            self.unchanged(from, laid)?;
+        }
+        Ok(())
+    }
+
+    fn lay_for_judge(&self, assignment: &Assignment, workspace: &Path) -> Result<(), StepFault> {
+        let Some(judge) = &self.rules.protocol().judge else { return Ok(()) };
+        tree::clear(workspace, &judge.report)?;
+        for (to, from) in &judge.files {
+            let path = self.fill(from, assignment, false);
+            let laid = tree::lay(&self.base.join(&path), workspace, to)?;
+            self.unchanged(&path, laid)?;
+        }
+        self.unchanged_program(&judge.command)
+    }
+
+    /// Refuses a file whose digest is not the registered one.
+    fn unchanged(&self, path: &str, found: [u8; 32]) -> Result<(), StepFault> {
+        let path = path.trim_end_matches('/');
+        match self.rules.registration().files.get(path) {
+            Some(registered) if *registered == Digest(found) => Ok(()),
+            _ => Err(StepFault::FileChanged { path: path.to_owned() }),
+        }
+    }
+
+    fn unchanged_program(&self, command: &[String]) -> Result<(), StepFault> {
+        let path = command.first().map_or("", |program| program.trim_start_matches("./"));
+        if self.rules.registration().files.contains_key(path) {
+            self.unchanged(path, tree::file_digest(&self.base.join(path))?)?;
+        }
+        Ok(())
+    }
+
+    fn limits(&self, arm: &str) -> &Limits {
+        let protocol = self.rules.protocol();
+        protocol.arm(arm).map_or(&protocol.execution, |arm| &protocol.arms[arm].execution)
+    }
+
+    fn command(&self, arm: &str) -> &[String] {
+        let protocol = self.rules.protocol();
+        match (protocol.arm(arm), protocol.control(arm)) {
+            (Some(arm), _) => &protocol.arms[arm].command,
+            (None, Some(control)) => &control.command,
+            (None, None) => &[],
+        }
+    }
+
+    fn execute_arm(&self, assignment: &Assignment, note: &Note) -> Result<Ended, process::SpawnFault> {
+        let limits = self.limits(&assignment.arm);
+        let control = self.rules.protocol().control(&assignment.arm).is_some();
+        let folder = self.folder(assignment.run);
+        let command = self.command(&assignment.arm);
+        self.spawn(assignment, command, limits, limits.timeout, control, [folder.join("stdout"), folder.join("stderr")], note)
+    }
+
+    fn execute_judge(&self, assignment: &Assignment, note: &Note) -> Result<Ended, process::SpawnFault> {
+        let protocol = self.rules.protocol();
+        let (command, timeout) = protocol.judge.as_ref().map_or((&[][..], None), |judge| (&judge.command[..], Some(judge.timeout)));
+        let folder = self.folder(assignment.run);
+        let output = [folder.join("judge.stdout"), folder.join("judge.stderr")];
+        for path in &output {
+            // Left by a judge that a killed session had started; absent is as good.
+            let _ = fs::remove_file(path);
+        }
+        self.spawn(assignment, command, &protocol.execution, timeout, true, output, note)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the seven facts of an execution, told once")]
+    fn spawn(
+        &self,
+        assignment: &Assignment,
+        command: &[String],
+        limits: &Limits,
+        timeout: Option<Micros>,
+        sees_task: bool,
+        output: [PathBuf; 2],
+        note: &Note,
+    ) -> Result<Ended, process::SpawnFault> {
+        let command: Vec<String> = command.iter().map(|part| self.fill(part, assignment, true)).collect();
+        let env = self.environment(assignment, limits, sees_task);
+        let [stdout, stderr] = output;
+        let job = Job {
+            command: &command,
+            base: self.base,
+            dir: &self.workspace(assignment.run),
+            env: &env,
+            timeout: timeout.map_or(NO_LIMIT, Micros::std),
+            grace: limits.grace.std(),
+            output_max: limits.output_max.0,
+            stdout: &stdout,
+            stderr: &stderr,
+        };
+        // A note that cannot be written costs the next session its proof, nothing else.
+        process::execute_announced(&job, self.interrupt, |identity| drop(note.write(&identity)))
+    }
+
+    /// Returns the whole environment: PATH, what the protocol says, and prereg's own names.
+    fn environment(&self, assignment: &Assignment, limits: &Limits, sees_task: bool) -> BTreeMap<OsString, OsString> {
+        let passed = limits.env_pass.iter().map(String::as_str).chain(["PATH"]);
+        let passed = passed.filter_map(|name| self.env.get_key_value(&OsString::from(name)));
+        let mut env: BTreeMap<OsString, OsString> = passed.map(|(name, value)| (name.clone(), value.clone())).collect();
+        for (name, value) in &limits.env {
+            env.insert(name.into(), self.fill(value, assignment, true).into());
+        }
+        if let Some(claim) = &self.rules.protocol().claim {
+            env.insert("PREREG_CLAIM".into(), self.workspace(assignment.run).join(&claim.file).into());
+        }
+        let dir = self.rules.task(&assignment.task).and_then(|task| task.text("dir"));
+        if let (Some(dir), true) = (dir, sees_task) {
+            env.insert("PREREG_TASK_DIR".into(), self.base.join(dir).into());
+        }
+        env
+    }
+
+    /// Fills a template; in commands `{task.dir}` is absolute, in paths it stays relative.
+    fn fill(&self, text: &str, assignment: &Assignment, absolute: bool) -> String {
+        let task = self.rules.task(&assignment.task);
+        let value = |name: &str| -> Option<String> {
+            match name {
+                "arm.id" => Some(assignment.arm.clone()),
+                "run.id" => Some(assignment.run.to_string()),
+                "run.label" => Some(format!("prereg-{}-{}", self.rules.protocol().study.id, assignment.run)),
+                "run.seed" => Some(assignment.seed.unwrap_or_default().to_string()),
+                "run.dir" => Some(self.workspace(assignment.run).display().to_string()),
+                "task.dir" if absolute => task.and_then(|task| task.text("dir")).map(|dir| self.base.join(dir).display().to_string()),
+                _ => task.and_then(|task: &Task| crate::protocol::check::task_value(task, name)),
+            }
+        };
+        // The checker saw every hole of every drawn task; an unknown one stays as it is written.
+        template::fill(text, value).unwrap_or_else(|_| text.to_owned())
+    }
+}
+
+/// Returns a file's text; what cannot be read as text becomes a text that is not JSON.
+fn text_of(read: Result<Option<Vec<u8>>, TreeFault>) -> Option<String> {
+    match read {
+        Ok(bytes) => bytes.map(|bytes| String::from_utf8(bytes).unwrap_or_default()),
+        Err(_) => Some(String::new()),
+    }
+}
+
+fn stream(captured: &Captured) -> Stream {
+    Stream { bytes: captured.bytes, kept: captured.kept, digest: Digest(captured.digest) }
+}

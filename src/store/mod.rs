@@ -1,0 +1,210 @@
+//! The only room that speaks SQL: one file a study, one transaction a batch of commands.
+//!
+//! A write takes the record's lock (so that waiting is fair), begins immediately, loads what the
+//! commands need, decides, appends, folds, saves and commits with one flush to disk. Nothing is
+//! acknowledged before the commit, and nothing that was committed is changed afterwards.
+
+mod fault;
+mod lock;
+mod rows;
+mod transfer;
+mod verify;
+mod write;
+
+pub use fault::Fault;
+pub use transfer::Exported;
+pub use verify::{Verdict, verify};
+pub use write::{Receipt, Request, Writer};
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+
+use crate::engine::command::Action;
+use crate::engine::rules::Rules;
+use crate::engine::slice::{Run, Standing};
+use crate::record::entry::{self, Head};
+use crate::units::{Digest, RunId, Time};
+use lock::Lock;
+use write::Salts;
+
+type Result<T> = std::result::Result<T, Fault>;
+
+/// What the file's header says: "preg".
+const APPLICATION_ID: i64 = 0x7072_6567;
+/// The version of the tables.
+const VERSION: i64 = 1;
+/// How long a connection waits for another's transaction, beyond the lock.
+const BUSY: Duration = Duration::from_secs(60);
+
+/// An open record.
+#[derive(Debug)]
+pub struct Store {
+    connection: Connection,
+    path: PathBuf,
+    lock: Option<Lock>,
+    clock: fn() -> Time,
+    salts: Salts,
+    cache: Cache,
+}
+
+/// What was read last, good as long as the head is the same.
+#[derive(Debug, Default)]
+struct Cache {
+    head: Option<Head>,
+    standing: Standing,
+    rules: Option<Arc<Rules>>,
+}
+
+impl Store {
+    /// Opens a record to write, and makes one where there is none.
+    pub fn create(path: &Path, clock: fn() -> Time) -> Result<Self> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+        Self::connect(path, flags, clock)
+    }
+
+    /// Opens a record that exists, to write.
+    pub fn open(path: &Path, clock: fn() -> Time) -> Result<Self> {
+        if !path.exists() {
+            return Err(Fault::NotFound(path.to_owned()));
+        }
+        Self::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, clock)
+    }
+
+    fn connect(path: &Path, flags: OpenFlags, clock: fn() -> Time) -> Result<Self> {
+        let lock = Lock::beside(path)?;
+        let held = lock.hold()?;
+        let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+        connection.busy_timeout(BUSY)?;
+        connection.set_prepared_statement_cache_capacity(64);
+        prepare(&connection, path)?;
+        drop(held);
+        Ok(Self { connection, path: path.to_owned(), lock: Some(lock), clock, salts: Salts::new()?, cache: Cache::default() })
+    }
+
+    /// Opens a record to read; nothing is written.
+    pub fn read(path: &Path) -> Result<Self> {
+        if !path.exists() {
+            return Err(Fault::NotFound(path.to_owned()));
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(path, flags)?;
+        connection.busy_timeout(BUSY)?;
+        recognise(&connection, path)?;
+        Ok(Self { connection, path: path.to_owned(), lock: None, clock: || Time(0), salts: Salts::new()?, cache: Cache::default() })
+    }
+
+    /// Returns where the record stands.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns the newest entry's number and digest.
+    pub fn head(&self) -> Result<Head> {
+        rows::head(&self.connection)
+    }
+
+    /// Returns the digest of the first entry, which no other record has.
+    pub fn first_digest(&self) -> Result<Option<Digest>> {
+        Ok(rows::entry(&self.connection, 1)?.map(|entry| entry.digest))
+    }
+
+    /// Returns the standing.
+    pub fn standing(&self) -> Result<Standing> {
+        rows::standing(&self.connection)
+    }
+
+    /// Returns the rules of the protocol that was opened last.
+    pub fn rules(&mut self) -> Result<Option<Arc<Rules>>> {
+        let opened = self.standing()?.opened;
+        current_rules(&self.connection, &mut self.cache, opened)
+    }
+
+    /// Returns the text of the protocol that was opened last.
+    pub fn protocol_text(&self) -> Result<Option<String>> {
+        Ok(match open_action(&self.connection)? {
+            Some(Action::Open { text, .. }) => Some(text),
+            _ => None,
+        })
+    }
+
+    /// Returns a run.
+    pub fn run(&self, run: RunId) -> Result<Option<Run>> {
+        rows::run(&self.connection, run)
+    }
+
+    /// Returns the newest run of an arm or control on a task.
+    pub fn newest_run(&self, task: &str, arm: &str) -> Result<Option<Run>> {
+        rows::newest_run(&self.connection, task, arm)
+    }
+
+    /// Returns the runs that are live or ended, in order.
+    pub fn open_runs(&self) -> Result<Vec<Run>> {
+        rows::open_runs(&self.connection)
+    }
+
+    /// Hands every run to a function, in order.
+    pub fn each_run(&self, mut each: impl FnMut(Run)) -> Result<()> {
+        rows::each_run(&self.connection, |run| {
+            each(run);
+            Ok(())
+        })
+    }
+}
+
+/// Returns the rules of the protocol that was opened last, read again only when it changed.
+fn current_rules(connection: &Connection, cache: &mut Cache, opened: Option<Digest>) -> Result<Option<Arc<Rules>>> {
+    if cache.rules.as_ref().map(|rules| rules.digest()) == opened {
+        return Ok(cache.rules.clone());
+    }
+    let Some(Action::Open { registration, tasks, .. }) = open_action(connection)? else { return Ok(None) };
+    let broken = |message| Fault::Row { row: "the opened protocol".to_owned(), message };
+    cache.rules = Some(Arc::new(Rules::from_open(&registration, &tasks).map_err(broken)?));
+    Ok(cache.rules.clone())
+}
+
+fn open_action(connection: &Connection) -> Result<Option<Action>> {
+    let Some(seq) = rows::last_draft(connection)? else { return Ok(None) };
+    let Some(found) = rows::entry(connection, seq)? else { return Ok(None) };
+    let broken = |message| Fault::Row { row: format!("entry {seq}"), message };
+    Ok(Some(entry::read_body(&found.body).map_err(broken)?.command.action))
+}
+
+/// Sets up a connection that writes, and the tables of a file that has none.
+fn prepare(connection: &Connection, path: &Path) -> Result<()> {
+    let empty: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).map_err(|error| foreign(error, path))?;
+    connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "fullfsync", true)?;
+    connection.pragma_update(None, "checkpoint_fullfsync", true)?;
+    if empty == 0 {
+        connection.execute_batch(&format!(
+            "BEGIN IMMEDIATE; PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION}; {} COMMIT;",
+            include_str!("schema.sql")
+        ))?;
+    }
+    recognise(connection, path)
+}
+
+/// Refuses a file that is not a record, or is of a newer version.
+fn recognise(connection: &Connection, path: &Path) -> Result<()> {
+    let pragma = |name: &str| connection.query_row(&format!("PRAGMA {name}"), [], |row| row.get::<_, i64>(0));
+    let application = pragma("application_id").map_err(|error| foreign(error, path))?;
+    let version = pragma("user_version")?;
+    if application != APPLICATION_ID {
+        return Err(Fault::NotARecord(path.to_owned()));
+    }
+    if version > VERSION {
+        return Err(Fault::Newer { path: path.to_owned(), found: version, known: VERSION });
+    }
+    Ok(())
+}
+
+fn foreign(error: rusqlite::Error, path: &Path) -> Fault {
+    match error.sqlite_error_code() {
+        Some(rusqlite::ErrorCode::NotADatabase) => Fault::NotARecord(path.to_owned()),
+        _ => Fault::Storage(error),
+    }
+}

@@ -1,0 +1,34 @@
+-- The entries are the record. Everything below them is derived: delete it, fold the entries again,
+-- and the same rows come back. No table holds a condition or does arithmetic.
+CREATE TABLE entries (
+    seq     INTEGER PRIMARY KEY,
+    digest  BLOB NOT NULL,
+    body    TEXT NOT NULL,
+    opening TEXT
+) STRICT;
+-- Guards against our own mistakes; against anybody else there is the chain.
+CREATE TRIGGER entries_are_not_edited BEFORE UPDATE ON entries
+BEGIN SELECT RAISE(ABORT, 'entries are never edited'); END;
+CREATE TRIGGER entries_are_not_deleted BEFORE DELETE ON entries
+BEGIN SELECT RAISE(ABORT, 'entries are never deleted'); END;
+
+CREATE TABLE keys (key TEXT PRIMARY KEY, seq INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE drafts (draft INTEGER PRIMARY KEY, seq INTEGER NOT NULL) STRICT;
+CREATE TABLE standing (one INTEGER PRIMARY KEY CHECK (one = 1), facts TEXT NOT NULL) STRICT;
+CREATE TABLE runs (
+    run   INTEGER PRIMARY KEY,
+    task  TEXT NOT NULL,
+    arm   TEXT NOT NULL,
+    state TEXT NOT NULL,
+    facts TEXT NOT NULL
+) STRICT;
+CREATE INDEX runs_of_task_and_arm ON runs (task, arm, run);
+CREATE INDEX runs_not_closed ON runs (run) WHERE state IN ('live', 'ended');
+CREATE TABLE lanes (
+    draft  INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    ready  INTEGER,
+    facts  TEXT NOT NULL,
+    PRIMARY KEY (draft, number)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX lanes_that_may_start ON lanes (ready) WHERE ready IS NOT NULL;

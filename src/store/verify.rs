@@ -1,0 +1,169 @@
+//! Verifies a record or its export: reads only, streams, and stops at the first divergence.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+
+use rusqlite::Connection;
+
+use super::{Fault, Store, rows};
+use crate::engine::event::LaneId;
+use crate::engine::slice::{Lane, Run, Slice};
+use crate::record::audit::{Audit, Auditor};
+use crate::record::divergence::{Code, Divergence};
+use crate::record::export::{self, Header, HeaderFault};
+
+/// What a verification came to.
+#[derive(Debug)]
+pub enum Verdict {
+    /// Everything follows.
+    Verified(Box<Audit>),
+    /// Something does not follow.
+    Diverged(Divergence),
+}
+
+/// Why a verification ended early.
+enum End {
+    Diverged(Divergence),
+    Fault(Fault),
+}
+
+impl From<Fault> for End {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            // A row that cannot be read back is a broken record, not a broken world.
+            Fault::Row { row, message } => Self::Diverged(Divergence::new(Code::TablesDiffer, 0, format!("{row}: {message}"))),
+            Fault::Storage(error) if is_corruption(&error) => Self::Diverged(Divergence::new(Code::NotARecord, 0, error.to_string())),
+            other => Self::Fault(other),
+        }
+    }
+}
+
+impl From<Divergence> for End {
+    fn from(divergence: Divergence) -> Self {
+        Self::Diverged(divergence)
+    }
+}
+
+fn is_corruption(error: &rusqlite::Error) -> bool {
+    use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase, TypeMismatch};
+    match error {
+        rusqlite::Error::SqliteFailure(failure, _) => matches!(failure.code, DatabaseCorrupt | NotADatabase | TypeMismatch | rusqlite::ErrorCode::Unknown),
+        rusqlite::Error::InvalidColumnType(..) | rusqlite::Error::FromSqlConversionFailure(..) | rusqlite::Error::IntegralValueOutOfRange(..) | rusqlite::Error::Utf8Error(..) => true,
+        _ => false,
+    }
+}
+
+/// Verifies the record or the export at a path.
+pub fn verify(path: &Path) -> Result<Verdict, Fault> {
+    let mut file = File::open(path).map_err(|source| match source.kind() {
+        std::io::ErrorKind::NotFound => Fault::NotFound(path.to_owned()),
+        _ => Fault::file(path, source),
+    })?;
+    let mut magic = [0; 16];
+    let read = file.read(&mut magic).map_err(|source| Fault::file(path, source))?;
+    drop(file);
+    let verified = if magic[..read] == *b"SQLite format 3\0" { record(path) } else { exported(path) };
+    match verified {
+        Ok(audit) => Ok(Verdict::Verified(Box::new(audit))),
+        Err(End::Diverged(divergence)) => Ok(Verdict::Diverged(divergence)),
+        Err(End::Fault(fault)) => Err(fault),
+    }
+}
+
+fn record(path: &Path) -> Result<Audit, End> {
+    let store = Store::read(path).map_err(|fault| match fault {
+        Fault::NotARecord(_) => End::Diverged(Divergence::new(Code::NotARecord, 0, "the file is a database, but not a record of prereg")),
+        other => End::from(other),
+    })?;
+    // One snapshot of everything, beside whoever writes.
+    let snapshot = store.connection.unchecked_transaction().map_err(Fault::from)?;
+    let mut auditor = Auditor::default();
+    rows::each_entry(&snapshot, |entry| auditor.check(&entry).map_err(End::from))?;
+    let audit = auditor.finish()?;
+    compare_tables(&snapshot, &audit.slice)?;
+    Ok(audit)
+}
+
+/// Compares the derived tables with what the entries say.
+fn compare_tables(connection: &Connection, folded: &Slice) -> Result<(), End> {
+    let differ = |message: String| End::Diverged(Divergence::new(Code::TablesDiffer, 0, message));
+    if rows::standing(connection)? != folded.standing {
+        return Err(differ("the table `standing` is not what the entries say".to_owned()));
+    }
+    let mut runs = 0;
+    rows::each_run(connection, |run: Run| {
+        runs += 1;
+        if folded.run(run.run) == Some(&run) { Ok(()) } else { Err(differ(format!("the row of run {} is not what the entries say", run.run))) }
+    })?;
+    if runs != folded.runs.len() {
+        return Err(differ("the table `runs` lacks a run that the entries started".to_owned()));
+    }
+    let mut lanes = 0;
+    rows::each_lane(connection, |id: LaneId, lane: Lane| {
+        lanes += 1;
+        if folded.lane(id) == Some(lane) { Ok(()) } else { Err(differ(format!("the row of lane {} is not what the entries say", id.number))) }
+    })?;
+    if lanes != folded.lanes.len() {
+        return Err(differ("the table `lanes` lacks a lane that the entries opened".to_owned()));
+    }
+    Ok(())
+}
+
+fn exported(path: &Path) -> Result<Audit, End> {
+    let file = File::open(path).map_err(|source| Fault::file(path, source))?;
+    let mut lines = Lines { reader: BufReader::with_capacity(1 << 18, file), line: Vec::new(), path };
+    let broken = |code, entry, message: String| End::Diverged(Divergence::new(code, entry, message));
+    let header = match lines.next()? {
+        Some(line) => Header::read(&line),
+        None => return Err(broken(Code::NotARecord, 0, "the file is empty".to_owned())),
+    };
+    let header = header.map_err(|fault| match fault {
+        HeaderFault::Broken(message) => broken(Code::NotARecord, 0, message),
+        HeaderFault::Newer(version) => {
+            End::Fault(Fault::Newer { path: path.to_owned(), found: i64::from(version), known: i64::from(export::VERSION) })
+        }
+    })?;
+    let mut auditor = Auditor::default();
+    while let Some(line) = lines.next()? {
+        let place = auditor.head().seq + 1;
+        let entry = export::read_entry(&line).map_err(|message| broken(Code::LineSyntax, place, message))?;
+        auditor.check(&entry)?;
+        if header.sealed && entry.opening.is_some() {
+            return Err(broken(Code::LineSyntax, place, "the header says that openings are left out, and one stands here".to_owned()));
+        }
+    }
+    let audit = auditor.finish()?;
+    if (audit.head.seq, audit.head.digest) != (header.entries, header.head) {
+        let message = format!("the header counts {} entries, and {} stand here", header.entries, audit.head.seq);
+        return Err(broken(Code::HeadDiffers, 0, message));
+    }
+    let study = audit.rules.as_ref().map(|rules| rules.protocol().study.id.as_str());
+    if study != Some(header.study.as_str()) {
+        return Err(broken(Code::HeadDiffers, 0, "the header names another study".to_owned()));
+    }
+    Ok(audit)
+}
+
+/// The lines of a file, each without its end; the last must have one too.
+struct Lines<'p> {
+    reader: BufReader<File>,
+    line: Vec<u8>,
+    path: &'p Path,
+}
+
+impl Lines<'_> {
+    fn next(&mut self) -> Result<Option<String>, End> {
+        self.line.clear();
+        let read = self.reader.read_until(b'\n', &mut self.line).map_err(|source| Fault::file(self.path, source))?;
+        if read == 0 {
+            return Ok(None);
+        }
+        let broken = |message: &str| End::Diverged(Divergence::new(Code::LineSyntax, 0, message));
+        let line = self.line.strip_suffix(b"\n").ok_or_else(|| broken("the last line has no end; the file is cut off"))?;
+        match std::str::from_utf8(line) {
+            Ok(line) => Ok(Some(line.to_owned())),
+            Err(_) => Err(broken("a line is not UTF-8")),
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! The one write path: decide, append, fold, save, in one transaction.
+
+use std::collections::BTreeSet;
+use std::io::Read;
+use std::sync::Arc;
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use super::{Cache, Fault, Result, Store, current_rules, rows};
+use crate::engine::command::{Action, Command};
+use crate::engine::decide::{self, Peek, Ruling};
+use crate::engine::event::{Event, LaneId};
+use crate::engine::evolve;
+use crate::engine::refusal::{Next, Refusal};
+use crate::engine::rules::Rules;
+use crate::engine::slice::{Loaded, Run, Slice, Standing};
+use crate::record::entry::{self, Answer, Head};
+use crate::units::{Digest, RunId, Time};
+
+/// What somebody asks for.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Who.
+    pub actor: String,
+    /// The operation's identity; made up where none is given.
+    pub key: Option<String>,
+    /// What.
+    pub action: Action,
+}
+
+/// What came of a request.
+#[derive(Clone, Debug)]
+pub struct Receipt {
+    /// The entry that says so; none where nothing needed to be recorded.
+    pub seq: Option<u64>,
+    /// When.
+    pub at: Time,
+    /// What happened, or the rule that said no.
+    pub ruling: Ruling,
+    /// Whether this is the first answer to the same operation, given again.
+    pub repeated: bool,
+    /// Runs whose deadline was noticed and recorded before.
+    pub expired: Vec<RunId>,
+}
+
+impl Store {
+    /// Does some work in one transaction, which is durable when this returns.
+    ///
+    /// A fault rolls everything back.
+    pub fn write<T>(&mut self, work: impl FnOnce(&mut Writer<'_>) -> Result<T>) -> Result<T> {
+        let lock = self.lock.as_ref().ok_or_else(|| Fault::NotFound(self.path.clone()))?;
+        let held = lock.hold()?;
+        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let head = rows::head(&transaction)?;
+        if self.cache.head != Some(head) {
+            self.cache.standing = rows::standing(&transaction)?;
+        }
+        let standing = std::mem::take(&mut self.cache.standing);
+        self.cache.head = None;
+        let mut writer = Writer {
+            connection: &transaction,
+            cache: &mut self.cache,
+            salts: &mut self.salts,
+            head,
+            now: (self.clock)(),
+            slice: Slice { standing, ..Slice::default() },
+            runs: BTreeSet::new(),
+            lanes: BTreeSet::new(),
+        };
+        let done = work(&mut writer)?;
+        let (head, standing) = writer.save()?;
+        transaction.commit().map_err(Fault::InDoubt)?;
+        self.cache.head = Some(head);
+        self.cache.standing = standing;
+        drop(held);
+        Ok(done)
+    }
+}
+
+/// A transaction under way.
+pub struct Writer<'s> {
+    connection: &'s Connection,
+    cache: &'s mut Cache,
+    salts: &'s mut Salts,
+    head: Head,
+    now: Time,
+    slice: Slice,
+    runs: BTreeSet<RunId>,
+    lanes: BTreeSet<LaneId>,
+}
+
+impl Writer<'_> {
+    /// Answers a request and records the answer.
+    pub fn apply(&mut self, request: Request) -> Result<Receipt> {
+        let at = self.now.max(self.slice.standing.at);
+        let key = request.key.unwrap_or_else(|| self.salts.key());
+        let command = Command { at, actor: request.actor, key, action: request.action };
+        if let Some(first) = self.first_answer(&command)? {
+            return Ok(first);
+        }
+        let rules = self.rules()?;
+        self.load(rules.as_deref(), &command)?;
+        let expired = decide::due(rules.as_deref(), &self.slice, &command);
+        for run in &expired {
+            let expiry = Command { actor: "engine".to_owned(), key: format!("expire-{run}"), action: Action::Expire { run: *run }, ..command.clone() };
+            self.load(rules.as_deref(), &expiry)?;
+            let _ = self.answer(rules.as_deref(), &expiry)?;
+        }
+        self.load(rules.as_deref(), &command)?;
+        let (seq, ruling) = self.answer(rules.as_deref(), &command)?;
+        Ok(Receipt { seq, at, ruling, repeated: false, expired })
+    }
+
+    /// Says what may start next in the registered plan.
+    pub fn peek(&mut self) -> Result<Peek> {
+        let Some(rules) = self.rules()? else { return Ok(Peek::Wait) };
+        rows::load_ready(self.connection, &mut self.slice)?;
+        Ok(decide::peek(&rules, &self.slice, self.now.max(self.slice.standing.at)))
+    }
+
+    /// Says which pilot slot may start next, in the order of the pilot plan.
+    pub fn peek_pilot(&mut self) -> Result<Option<Next>> {
+        let Some(rules) = self.rules()? else { return Ok(None) };
+        let draft = self.slice.standing.draft;
+        for number in 0..rules.pilot_plan().len() {
+            let id = LaneId { draft, number };
+            let lane = match self.slice.lanes.get(&id) {
+                Some(lane) => *lane,
+                None => rows::lane(self.connection, id)?,
+            };
+            if lane.is_none_or(|lane| lane.ready().is_some()) {
+                return Ok(Some(decide::next_at(&rules, false, number)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the rules of the protocol that was opened last.
+    pub fn rules(&mut self) -> Result<Option<Arc<Rules>>> {
+        current_rules(self.connection, self.cache, self.slice.standing.opened)
+    }
+
+    /// Returns the standing.
+    pub fn standing(&self) -> &Standing {
+        &self.slice.standing
+    }
+
+    /// Returns the newest run of an arm or control on a task.
+    pub fn newest_run(&self, task: &str, arm: &str) -> Result<Option<Run>> {
+        let newer = self.slice.runs.values().flatten().rfind(|run| run.task == task && run.arm == arm && self.runs.contains(&run.run));
+        match newer {
+            Some(run) => Ok(Some(run.clone())),
+            None => rows::newest_run(self.connection, task, arm),
+        }
+    }
+
+    fn first_answer(&self, command: &Command) -> Result<Option<Receipt>> {
+        let Some(seq) = rows::key(self.connection, &command.key)? else { return Ok(None) };
+        let broken = |message| Fault::Row { row: format!("entry {seq}"), message };
+        let found = rows::entry(self.connection, seq)?.ok_or_else(|| broken("it is missing".to_owned()))?;
+        let body = entry::read_body(&found.body).map_err(broken)?;
+        let same = same_operation(&body.command, command, found.opening.as_deref());
+        let ruling = match (same, body.ruling) {
+            (false, _) => Err(Refusal::KeyReused { key: command.key.clone() }),
+            (true, Answer::Granted(events)) => Ok(events),
+            (true, Answer::Refused(refusal)) => Err(refusal),
+        };
+        Ok(Some(Receipt { seq: Some(seq), at: body.command.at, ruling, repeated: same, expired: Vec::new() }))
+    }
+
+    /// Loads what a command needs, until nothing is missing.
+    fn load(&mut self, rules: Option<&Rules>, command: &Command) -> Result<()> {
+        self.slice.loaded = Loaded::Part;
+        loop {
+            let missing = self.slice.missing(rules, command);
+            if missing.is_empty() {
+                return Ok(());
+            }
+            for run in missing.runs {
+                let row = rows::run(self.connection, run)?;
+                self.slice.runs.insert(run, row);
+            }
+            for id in missing.lanes {
+                match rows::lane(self.connection, id)? {
+                    Some(lane) => self.slice.set_lane(id, lane),
+                    None => {
+                        self.slice.lanes.insert(id, None);
+                    }
+                }
+            }
+            if missing.ready {
+                rows::load_ready(self.connection, &mut self.slice)?;
+                self.slice.loaded = Loaded::PartWithReady;
+            }
+        }
+    }
+
+    /// Decides a command, appends the entry and folds what happened.
+    fn answer(&mut self, rules: Option<&Rules>, command: &Command) -> Result<(Option<u64>, Ruling)> {
+        let ruling = decide::decide(rules, &self.slice, command);
+        if ruling.as_ref().is_ok_and(Vec::is_empty) {
+            return Ok((None, ruling));
+        }
+        let sealed = entry::seal(self.head, command, Answer::from(ruling.clone()), self.salts.next());
+        rows::append(self.connection, &sealed)?;
+        rows::save_key(self.connection, &command.key, sealed.seq)?;
+        self.head = Head { seq: sealed.seq, digest: sealed.digest };
+        match &ruling {
+            Ok(events) => self.fold(command, events, sealed.seq)?,
+            Err(_) => self.slice.standing.at = command.at,
+        }
+        Ok((Some(sealed.seq), ruling))
+    }
+
+    fn fold(&mut self, command: &Command, events: &[Event], seq: u64) -> Result<()> {
+        evolve::apply(&mut self.slice, command, events);
+        self.runs.extend(command.action.run());
+        for event in events {
+            match event {
+                Event::Opened { draft, .. } => rows::save_draft(self.connection, *draft, seq)?,
+                Event::Started { run, place, .. } => {
+                    self.runs.insert(*run);
+                    self.lanes.extend(place.map(|place| place.lane));
+                }
+                Event::SlotEnded { lane, .. } | Event::SlotWaits { lane } => {
+                    self.lanes.insert(*lane);
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Saves what changed; returns what is true once the transaction commits.
+    fn save(self) -> Result<(Head, Standing)> {
+        for run in &self.runs {
+            if let Some(run) = self.slice.run(*run) {
+                rows::save_run(self.connection, run)?;
+            }
+        }
+        for id in &self.lanes {
+            if let Some(lane) = self.slice.lane(*id) {
+                rows::save_lane(self.connection, *id, lane)?;
+            }
+        }
+        rows::save_standing(self.connection, &self.slice.standing)?;
+        Ok((self.head, self.slice.standing))
+    }
+}
+
+/// Returns whether two commands with the same key are the same operation, whenever they were given.
+fn same_operation(first: &Command, again: &Command, opening: Option<&str>) -> bool {
+    let mut first = first.action.clone();
+    if let Some(opening) = opening.and_then(|opening| entry::read_opening(opening).ok())
+        && let Some(value) = first.sealed_name().and_then(|name| opening.values.get(name))
+        && first.open(value.clone()).is_err()
+    {
+        return false;
+    }
+    first == again.action
+}
+
+/// Random bytes: salts for what is sealed, and keys for operations that bring none.
+#[derive(Debug)]
+pub(super) struct Salts {
+    seed: [u8; 32],
+    count: u64,
+}
+
+impl Salts {
+    /// Asks the system for a seed, once a process.
+    pub(super) fn new() -> Result<Self> {
+        let mut seed = [0; 32];
+        std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut seed)).map_err(Fault::Random)?;
+        Ok(Self { seed, count: 0 })
+    }
+
+    fn next(&mut self) -> Digest {
+        self.count += 1;
+        Digest::of(&[b"prereg-random/1\n", &self.seed, &self.count.to_be_bytes()])
+    }
+
+    /// Returns a key that nobody else has: random for the process, counted within it.
+    fn key(&mut self) -> String {
+        self.count += 1;
+        let process = Digest::of(&[b"prereg-process/1\n", &self.seed]);
+        format!("{}-{:08}", &process.to_string()[..24], self.count)
+    }
+}
