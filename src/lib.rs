@@ -1,4 +1,53 @@
-//! prereg.
+//! prereg runs pre-registered comparisons: the rules come first, the results after, and anybody can
+//! derive every decision again.
+//!
+//! # Rooms
+//!
+//! Imports go downwards only; a test reads the source and holds it to that.
+//!
+//! | Room | One sentence | Pure |
+//! | --- | --- | --- |
+//! | [`cli`] | The only room that prints, parses arguments and chooses exit codes. | no |
+//! | [`runner`] | The only room that starts processes, reads the clock or waits. | no |
+//! | [`folder`] | The only room that reads the study's files for the checker. | no |
+//! | [`store`] | The only room that speaks SQL: one transaction a batch of commands. | no |
+//! | [`report`] | Counts what the runs of a study say. | yes |
+//! | [`record`] | Seals commands and rulings into chained entries, and derives them again. | yes |
+//! | [`engine`] | Answers a command about a slice with events or a refusal, and applies events. | yes |
+//! | [`protocol`] | Turns text into a protocol that cannot be wrong, or into all its defects. | yes |
+//! | [`units`] | Digests, times, durations, sizes, shares: exact quantities. | yes |
+//!
+//! # How data flows
+//!
+//! ```text
+//! text ──check──▶ Registration { protocol, frame, files }      Vec<Defect>
+//! Command ──decide(rules, slice)──▶ Vec<Event> | Refusal       recorded either way
+//! Event ──evolve──▶ Slice { standing, runs, lanes }            the only fold
+//! Entry { seq, digest, body: command + ruling, opening }       chained; sealed values are commitments
+//! ```
+//!
+//! A write is one transaction: load what the commands need, decide, append, fold, save, commit with
+//! one flush. `verify` streams the entries, decides each command again, and compares. The record
+//! comes first: an arm is executed only after its start is on the disk.
+//!
+//! # What is never done
+//!
+//! - The pure rooms know no clock, file, process, database or random source: time, random bytes and
+//!   files arrive as arguments.
+//! - Nothing that is on the record is edited or deleted; the first outcome of a run stands.
+//! - `evolve` takes no protocol: events carry what it needs, so an old record folds for ever.
+//! - A decision never looks at an outcome. [`engine::decide`] reads outcomes nowhere but to tell the
+//!   same report from another.
+//! - A command that says what is known already, and a look at what comes next, are not recorded.
+//! - No registered key has a default in code that can change: the resolved protocol is what is hashed.
+//!
+//! # Departures from the first sketch
+//!
+//! - Order by plan is kept by *lanes*: slots that follow one another ([`protocol::plan`]). Whatever
+//!   nest, block and serial say, the next start is the earliest lane that may start, one look-up.
+//! - A run's number is its start number. Controls are runs without a place in the plan.
+//! - What is sealed is not in an entry's body but committed to there; one opening lies beside it.
+
 pub mod cli;
 pub mod engine;
 pub mod folder;

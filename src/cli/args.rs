@@ -38,19 +38,27 @@ pub(super) enum Verb {
     #[command(after_help = "Example:\n  prereg check study.toml")]
     Check(Check),
     /// Prints the JSON Schema of the protocol file, for editors.
-    #[command(after_help = "Example:\n  prereg schema > protocol.schema.json\n  then, as the first line of a protocol: #:schema protocol.schema.json")]
+    #[command(
+        after_help = "Example:\n  prereg schema > protocol.schema.json\n  then, as the first line of a protocol: #:schema protocol.schema.json"
+    )]
     Schema,
     /// Records the registration of a protocol; prints its digest and the line to publish.
     #[command(after_help = "Example:\n  prereg register study.toml")]
     Register(Register),
     /// Registers if need be, then starts, executes and scores until nothing is left to start.
-    #[command(after_help = "Examples:\n  prereg run study.toml\n  prereg run study.toml --pilot       only pilot splits, before registration\n  prereg run study.toml --register    register a protocol that has a pilot split")]
+    #[command(
+        after_help = "Examples:\n  prereg run study.toml\n  prereg run study.toml --pilot       only pilot splits, before registration\n  prereg run study.toml --register    register a protocol that has a pilot split"
+    )]
     Run(Run),
     /// Asks for a run that is executed elsewhere.
-    #[command(after_help = "Example:\n  prereg start task-7 treatment --ref https://ci.example/run/12")]
+    #[command(
+        after_help = "Example:\n  prereg start task-7 treatment --ref https://ci.example/run/12"
+    )]
     Start(Start),
     /// Reports that a run executed elsewhere has ended.
-    #[command(after_help = "Examples:\n  prereg finish 12 --exit 0 --wall 95s\n  prereg finish 12 --timed-out")]
+    #[command(
+        after_help = "Examples:\n  prereg finish 12 --exit 0 --wall 95s\n  prereg finish 12 --timed-out"
+    )]
     Finish(Finish),
     /// Reports what an ended run is scored from.
     #[command(after_help = "Example:\n  prereg score 12 --report report.json --claim claim.json")]
@@ -62,7 +70,9 @@ pub(super) enum Verb {
     #[command(after_help = "Example:\n  prereg show 12")]
     Show(Show),
     /// Derives every decision of a record or an export again.
-    #[command(after_help = "Examples:\n  prereg verify study.prereg.db\n  prereg verify study.export.jsonl")]
+    #[command(
+        after_help = "Examples:\n  prereg verify study.prereg.db\n  prereg verify study.export.jsonl"
+    )]
     Verify(Verify),
     /// Writes the whole record as one file.
     #[command(after_help = "Example:\n  prereg export study.prereg.db --to study.export.jsonl")]
@@ -260,7 +270,12 @@ pub(super) struct Claim {
     /// What the arm says of its work.
     pub claim: Claimed,
     /// The file to write; without it, the one that the protocol names.
-    #[arg(long, value_name = "FILE", env = "PREREG_CLAIM", hide_env_values = true)]
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "PREREG_CLAIM",
+        hide_env_values = true
+    )]
     pub file: Option<PathBuf>,
 }
 

@@ -29,7 +29,14 @@ not shown   that no private runs came before the registration; that times betwee
 fn look(record: &Path, unblind: bool, actor: &str) -> Result<Store, Failure> {
     if unblind {
         let mut store = Store::open(record, clock::now)?;
-        apply(&mut store, Request { actor: actor.to_owned(), key: None, action: Action::Unblind {} })?;
+        apply(
+            &mut store,
+            Request {
+                actor: actor.to_owned(),
+                key: None,
+                action: Action::Unblind {},
+            },
+        )?;
         return Ok(store);
     }
     Ok(Store::read(record)?)
@@ -46,10 +53,17 @@ pub(super) fn status(args: &Status) -> Result<Said, Failure> {
     let mut store = look(&record, args.unblind, &args.actor)?;
     let standing = store.standing()?;
     let Some(rules) = store.rules()? else {
-        return Ok(Said::done("empty       no protocol stands on this record\n", json!({ "state": "empty" })));
+        return Ok(Said::done(
+            "empty       no protocol stands on this record\n",
+            json!({ "state": "empty" }),
+        ));
     };
     let sealed = is_sealed(&rules, &standing) && !args.unblind;
-    let tally = if sealed { None } else { Some(count(&mut store)?) };
+    let tally = if sealed {
+        None
+    } else {
+        Some(count(&mut store)?)
+    };
     let head = store.head()?;
     let mut text = registered(&rules, &standing);
     text.push_str(&format!(
@@ -60,19 +74,33 @@ pub(super) fn status(args: &Status) -> Result<Said, Failure> {
         standing.runs
     ));
     for (arm, counts) in &standing.arms {
-        text.push_str(&format!("  {arm:<9} {} started, {} scored, {} unjudged\n", counts.started, counts.scored, counts.unjudged));
+        text.push_str(&format!(
+            "  {arm:<9} {} started, {} scored, {} unjudged\n",
+            counts.started, counts.scored, counts.unjudged
+        ));
     }
     if standing.pilots > 0 {
-        text.push_str(&format!("  pilots    {} runs, in no analysis\n", standing.pilots));
+        text.push_str(&format!(
+            "  pilots    {} runs, in no analysis\n",
+            standing.pilots
+        ));
     }
     if standing.unblinded > 0 {
-        text.push_str(&format!("  unblinded {} times before the study had ended\n", standing.unblinded));
+        text.push_str(&format!(
+            "  unblinded {} times before the study had ended\n",
+            standing.unblinded
+        ));
     }
     match &tally {
         None => text.push_str("  outcomes  sealed until the study has ended\n"),
         Some(tally) => text.push_str(&results::table(tally)),
     }
-    text.push_str(&format!("  head      {} {}   {}\n", head.seq, head.digest.short(), record.display()));
+    text.push_str(&format!(
+        "  head      {} {}   {}\n",
+        head.seq,
+        head.digest.short(),
+        record.display()
+    ));
     let json = json!({ "study": rules.protocol().study.id, "standing": standing, "sealed": sealed, "tally": tally, "head": head });
     Ok(Said::done(text, json))
 }
@@ -82,7 +110,9 @@ fn registered(rules: &Rules, standing: &Standing) -> String {
     let state = match (standing.registered, standing.completed) {
         (None, _) => format!("draft {}, not registered", standing.draft),
         (Some(digest), None) => format!("registered, sha256:{}, under way", digest.short()),
-        (Some(digest), Some(at)) => format!("registered, sha256:{}, complete since {at}", digest.short()),
+        (Some(digest), Some(at)) => {
+            format!("registered, sha256:{}, complete since {at}", digest.short())
+        }
     };
     format!("{id}   {state}\n")
 }
@@ -94,28 +124,56 @@ pub(super) fn show(args: &Show) -> Result<Said, Failure> {
     let standing = store.standing()?;
     let Some(run) = store.run(args.run)? else {
         let refusal = crate::engine::refusal::Refusal::UnknownRun { run: args.run };
-        return Err(Failure::Refused { refusal, text: None });
+        return Err(Failure::Refused {
+            refusal,
+            text: None,
+        });
     };
     let rules = store.rules()?;
     let of_plan = run.place.is_some_and(|place| place.lane.draft == 0);
-    let sealed = of_plan && !args.unblind && rules.is_some_and(|rules| is_sealed(&rules, &standing));
+    let sealed =
+        of_plan && !args.unblind && rules.is_some_and(|rules| is_sealed(&rules, &standing));
     Ok(Said::done(run_text(&run, sealed), run_json(run, sealed)))
 }
 
 fn run_text(run: &Run, sealed: bool) -> String {
     let place = match run.place {
         None => "control".to_owned(),
-        Some(place) if place.lane.draft > 0 => format!("pilot of draft {}, repeat {}, attempt {}", place.lane.draft, place.repeat, place.attempt),
-        Some(place) => format!("position {}, repeat {}, turn {}, attempt {}", place.position + 1, place.repeat, place.turn, place.attempt),
+        Some(place) if place.lane.draft > 0 => format!(
+            "pilot of draft {}, repeat {}, attempt {}",
+            place.lane.draft, place.repeat, place.attempt
+        ),
+        Some(place) => format!(
+            "position {}, repeat {}, turn {}, attempt {}",
+            place.position + 1,
+            place.repeat,
+            place.turn,
+            place.attempt
+        ),
     };
-    let cause = run.cause.map_or(String::new(), |cause| format!(" ({})", cause.text()));
-    let mut text = format!("run {}   {} on `{}`, {place}\n  state     {}{cause}\n  started   {}\n", run.run, run.arm, run.task, run.state.text(), run.started_at);
+    let cause = run
+        .cause
+        .map_or(String::new(), |cause| format!(" ({})", cause.text()));
+    let mut text = format!(
+        "run {}   {} on `{}`, {place}\n  state     {}{cause}\n  started   {}\n",
+        run.run,
+        run.arm,
+        run.task,
+        run.state.text(),
+        run.started_at
+    );
     if let Some(at) = run.ended_at {
         text.push_str(&format!("  ended     {at}\n"));
     }
     if let Some(ending) = &run.ending {
-        let wall = ending.wall.map_or("unknown".to_owned(), |wall| format!("{} ms", wall.millis()));
-        let limit = if ending.timed_out { ", ended by its limit" } else { "" };
+        let wall = ending
+            .wall
+            .map_or("unknown".to_owned(), |wall| format!("{} ms", wall.millis()));
+        let limit = if ending.timed_out {
+            ", ended by its limit"
+        } else {
+            ""
+        };
         text.push_str(&format!("  wall time {wall}{limit}\n"));
     }
     if sealed {
@@ -125,7 +183,10 @@ fn run_text(run: &Run, sealed: bool) -> String {
     if let Some(execution) = &run.execution {
         let exit = execution.exit.map(|exit| format!("exit {exit}"));
         let signal = execution.signal.map(|signal| format!("signal {signal}"));
-        text.push_str(&format!("  execution {}\n", exit.or(signal).unwrap_or_else(|| "unknown".to_owned())));
+        text.push_str(&format!(
+            "  execution {}\n",
+            exit.or(signal).unwrap_or_else(|| "unknown".to_owned())
+        ));
     }
     for (id, value) in run.outcomes.iter().flatten() {
         text.push_str(&format!("  {id:<9} {}\n", results::value(value)));
@@ -134,7 +195,16 @@ fn run_text(run: &Run, sealed: bool) -> String {
 }
 
 fn run_json(run: Run, sealed: bool) -> Value {
-    let run = if sealed { Run { execution: None, evidence: None, outcomes: None, ..run } } else { run };
+    let run = if sealed {
+        Run {
+            execution: None,
+            evidence: None,
+            outcomes: None,
+            ..run
+        }
+    } else {
+        run
+    };
     let mut json = serde_json::to_value(&run).unwrap_or_default();
     if let Some(object) = json.as_object_mut() {
         object.insert("sealed".to_owned(), Value::from(sealed));
@@ -147,7 +217,9 @@ pub(super) fn verify(args: &Verify) -> Result<Said, Failure> {
     match store::verify(&args.file)? {
         Verdict::Verified(audit) => Ok(verified(&audit)),
         Verdict::Diverged(divergence) => {
-            let text = Store::read(&args.file).ok().and_then(|store| store.protocol_text().ok().flatten());
+            let text = Store::read(&args.file)
+                .ok()
+                .and_then(|store| store.protocol_text().ok().flatten());
             Err(Failure::Diverged { divergence, text })
         }
     }
@@ -155,22 +227,37 @@ pub(super) fn verify(args: &Verify) -> Result<Said, Failure> {
 
 fn verified(audit: &Audit) -> Said {
     let standing = &audit.slice.standing;
-    let slots = audit.rules.as_ref().map_or(0, |rules| rules.registered_plan().len());
+    let slots = audit
+        .rules
+        .as_ref()
+        .map_or(0, |rules| rules.registered_plan().len());
     let registered = match audit.registered_at {
         None => "not registered".to_owned(),
-        Some(at) => format!("registered {at}, after {} pilot runs", audit.pilots_before_registration),
+        Some(at) => format!(
+            "registered {at}, after {} pilot runs",
+            audit.pilots_before_registration
+        ),
     };
     let mut text = format!(
         "verified    {} entries; chain and {} rulings agree, {} of them refusals\n            {registered}; {} of {slots} slots have ended\n",
         audit.head.seq, audit.rulings, audit.refusals, standing.slots_ended
     );
     if audit.withheld > 0 {
-        text.push_str(&format!("            {} scores are sealed: that they follow from their evidence is not shown\n", audit.withheld));
+        text.push_str(&format!(
+            "            {} scores are sealed: that they follow from their evidence is not shown\n",
+            audit.withheld
+        ));
     }
     if standing.unblinded > 0 {
-        text.push_str(&format!("            outcomes were looked at {} times before the study had ended\n", standing.unblinded));
+        text.push_str(&format!(
+            "            outcomes were looked at {} times before the study had ended\n",
+            standing.unblinded
+        ));
     }
-    text.push_str(&format!("head        {} {}\n", audit.head.seq, audit.head.digest));
+    text.push_str(&format!(
+        "head        {} {}\n",
+        audit.head.seq, audit.head.digest
+    ));
     text.push_str(NOT_SHOWN);
     let json = json!({
         "verified": true,
@@ -191,33 +278,63 @@ pub(super) fn export(args: &Export, as_json: bool) -> Result<Said, Failure> {
     let record = find_record(args.record.as_deref())?;
     let mut store = look(&record, args.unblind, &args.actor)?;
     let standing = store.standing()?;
-    let sealed = !args.unblind && store.rules()?.is_some_and(|rules| is_sealed(&rules, &standing));
+    let sealed = !args.unblind
+        && store
+            .rules()?
+            .is_some_and(|rules| is_sealed(&rules, &standing));
     let Some(path) = &args.to else {
         if as_json {
-            let message = "name the file with --to: the export itself would be mixed with the JSON".to_owned();
-            return Err(Failure::Usage { code: "no-file", message });
+            let message = "name the file with --to: the export itself would be mixed with the JSON"
+                .to_owned();
+            return Err(Failure::Usage {
+                code: "no-file",
+                message,
+            });
         }
         store.export(&mut BufWriter::new(io::stdout().lock()), sealed)?;
         return Ok(Said::done("", Value::Null));
     };
     let exported = write_whole(path, |out| store.export(out, sealed).map_err(Failure::from))?;
-    let seal = if exported.sealed { "; sealed outcomes are left out until the study has ended" } else { "" };
-    let text = format!("exported    {} entries to {}{seal}\n", exported.head.seq, path.display());
-    Ok(Said::done(text, json!({ "file": path.display().to_string(), "head": exported.head, "sealed": exported.sealed })))
+    let seal = if exported.sealed {
+        "; sealed outcomes are left out until the study has ended"
+    } else {
+        ""
+    };
+    let text = format!(
+        "exported    {} entries to {}{seal}\n",
+        exported.head.seq,
+        path.display()
+    );
+    Ok(Said::done(
+        text,
+        json!({ "file": path.display().to_string(), "head": exported.head, "sealed": exported.sealed }),
+    ))
 }
 
 /// Writes a file whole or not at all, and never over one that exists.
-fn write_whole<T>(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> Result<T, Failure>) -> Result<T, Failure> {
+fn write_whole<T>(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<File>) -> Result<T, Failure>,
+) -> Result<T, Failure> {
     if path.exists() {
-        return Err(Failure::Usage { code: "file-exists", message: format!("`{}` exists; name a new file", path.display()) });
+        return Err(Failure::Usage {
+            code: "file-exists",
+            message: format!("`{}` exists; name a new file", path.display()),
+        });
     }
     let mut beside = path.as_os_str().to_owned();
     beside.push(".tmp");
     let beside = Path::new(&beside);
     let fault = |error: &io::Error| Failure::file(path, error);
-    let mut out = BufWriter::with_capacity(1 << 18, File::create(beside).map_err(|error| fault(&error))?);
+    let mut out = BufWriter::with_capacity(
+        1 << 18,
+        File::create(beside).map_err(|error| fault(&error))?,
+    );
     let written = write(&mut out).and_then(|written| {
-        out.flush().and_then(|()| out.get_ref().sync_all()).and_then(|()| std::fs::rename(beside, path)).map_err(|error| fault(&error))?;
+        out.flush()
+            .and_then(|()| out.get_ref().sync_all())
+            .and_then(|()| std::fs::rename(beside, path))
+            .map_err(|error| fault(&error))?;
         Ok(written)
     });
     if written.is_err() {

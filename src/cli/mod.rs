@@ -30,7 +30,11 @@ pub fn main() -> ExitCode {
         Err(error) => {
             // Help and version are no errors; where they cannot be printed, nobody reads them.
             let _ = error.print();
-            if error.use_stderr() { Exit::Usage.into() } else { Exit::Done.into() }
+            if error.use_stderr() {
+                Exit::Usage.into()
+            } else {
+                Exit::Done.into()
+            }
         }
     }
 }

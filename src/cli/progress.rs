@@ -42,7 +42,11 @@ impl Bar {
             (false, true) => Style::Line,
             (false, false) => Style::Lines,
         };
-        Self { style, started: Instant::now(), drawn: Mutex::default() }
+        Self {
+            style,
+            started: Instant::now(),
+            drawn: Mutex::default(),
+        }
     }
 
     /// Returns how long it has been there, in whole seconds and tenths.
@@ -84,11 +88,19 @@ impl Bar {
 
 impl Observer for Bar {
     fn progress(&self, progress: Progress) {
-        let Progress { slots, ended, running, unjudged } = progress;
+        let Progress {
+            slots,
+            ended,
+            running,
+            unjudged,
+        } = progress;
         if self.style == Style::Quiet || slots == 0 {
             return;
         }
-        let mut drawn = self.drawn.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut drawn = self
+            .drawn
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         let first = *drawn.first.get_or_insert(ended);
         let left = self.left(first, progress);
         let counts = format!("{ended}/{slots}   {running} running   {unjudged} unjudged{left}");
@@ -101,7 +113,11 @@ impl Observer for Bar {
             }
             _ => {
                 let tenth = 10 * ended / slots;
-                if drawn.tenth.replace(tenth) == Some(tenth) { Ok(()) } else { writeln!(io::stderr().lock(), "progress    {counts}") }
+                if drawn.tenth.replace(tenth) == Some(tenth) {
+                    Ok(())
+                } else {
+                    writeln!(io::stderr().lock(), "progress    {counts}")
+                }
             }
         };
     }

@@ -20,16 +20,22 @@ const TEMPLATE: &str = include_str!("init.toml");
 
 /// Writes a commented protocol, and never over a file that exists.
 pub(super) fn init(args: &Init) -> Result<Said, Failure> {
-    let mut file = OpenOptions::new().write(true).create_new(true).open(&args.file).map_err(|error| match error.kind() {
-        std::io::ErrorKind::AlreadyExists => Failure::Usage {
-            code: "file-exists",
-            message: format!("`{}` exists; name a new file", args.file.display()),
-        },
-        _ => Failure::file(&args.file, &error),
-    })?;
-    file.write_all(TEMPLATE.as_bytes()).map_err(|error| Failure::file(&args.file, &error))?;
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(&args.file)
+        .map_err(|error| match error.kind() {
+            std::io::ErrorKind::AlreadyExists => Failure::Usage {
+                code: "file-exists",
+                message: format!("`{}` exists; name a new file", args.file.display()),
+            },
+            _ => Failure::file(&args.file, &error),
+        })?;
+    file.write_all(TEMPLATE.as_bytes())
+        .map_err(|error| Failure::file(&args.file, &error))?;
     let name = args.file.display();
-    let text = format!("written     {name}: fill in the task file it names, then: prereg check {name}\n");
+    let text =
+        format!("written     {name}: fill in the task file it names, then: prereg check {name}\n");
     Ok(Said::done(text, json!({ "written": name.to_string() })))
 }
 
@@ -40,7 +46,10 @@ pub(super) fn check(args: &Check) -> Result<Said, Failure> {
     let unenforced = loaded.unenforced();
     let mut text = format!("sound       {}   {plan}\n", loaded.id());
     if !unenforced.is_empty() {
-        text.push_str(&format!("            this version cannot enforce, and so will not register: {}\n", unenforced.join(", ")));
+        text.push_str(&format!(
+            "            this version cannot enforce, and so will not register: {}\n",
+            unenforced.join(", ")
+        ));
     }
     let json = json!({
         "study": loaded.id(),
@@ -82,29 +91,58 @@ pub(super) fn register(args: &Register) -> Result<Said, Failure> {
 }
 
 /// Opens and registers a protocol in one transaction; returns whether that was news.
-pub(super) fn register_in(store: &mut Store, loaded: &Loaded, actor: &str) -> Result<bool, Failure> {
+pub(super) fn register_in(
+    store: &mut Store,
+    loaded: &Loaded,
+    actor: &str,
+) -> Result<bool, Failure> {
     let before = store.standing()?.registered;
-    apply(store, Request { actor: actor.to_owned(), key: None, action: loaded.open() })?;
+    apply(
+        store,
+        Request {
+            actor: actor.to_owned(),
+            key: None,
+            action: loaded.open(),
+        },
+    )?;
     let registration = loaded.checked.registration.digest();
-    apply(store, Request { actor: actor.to_owned(), key: None, action: Action::Register { registration } })?;
+    apply(
+        store,
+        Request {
+            actor: actor.to_owned(),
+            key: None,
+            action: Action::Register { registration },
+        },
+    )?;
     Ok(before.is_none())
 }
 
 /// Returns the lines that say that a protocol is registered, and what to publish.
 pub(super) fn registered_lines(loaded: &Loaded) -> String {
     let digest = loaded.checked.registration.digest();
-    format!("registered  {}   sha256:{}\n            publish this line: {}\n", loaded.id(), digest.short(), publish_line(loaded))
+    format!(
+        "registered  {}   sha256:{}\n            publish this line: {}\n",
+        loaded.id(),
+        digest.short(),
+        publish_line(loaded)
+    )
 }
 
 /// Returns the line to publish.
 pub(super) fn publish_line(loaded: &Loaded) -> String {
-    format!("prereg/1 {} {}", loaded.id(), loaded.checked.registration.digest())
+    format!(
+        "prereg/1 {} {}",
+        loaded.id(),
+        loaded.checked.registration.digest()
+    )
 }
 
 /// Returns the plan in one line.
 pub(super) fn plan_line(loaded: &Loaded) -> String {
     let protocol = &loaded.checked.registration.protocol;
-    let tasks = frame::draw(protocol, &loaded.checked.tasks).confirmatory.len();
+    let tasks = frame::draw(protocol, &loaded.checked.tasks)
+        .confirmatory
+        .len();
     plan_of(protocol, tasks)
 }
 
@@ -123,5 +161,8 @@ fn plan_of(protocol: &Protocol, tasks: usize) -> String {
         1 => "1 control".to_owned(),
         many => format!("{many} controls"),
     };
-    format!("{tasks} tasks × {} repeats × {arms} arms = {slots} slots, {order}, {} at a time; {controls}", allocation.repeats, allocation.runs_max)
+    format!(
+        "{tasks} tasks × {} repeats × {arms} arms = {slots} slots, {order}, {} at a time; {controls}",
+        allocation.repeats, allocation.runs_max
+    )
 }

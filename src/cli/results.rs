@@ -3,43 +3,69 @@
 use serde_json::Value;
 
 use crate::protocol::model::OutcomeKind;
-use crate::report::tally::{ArmTally, ControlTally, Figure, OutcomeTally, Tally, percent};
+use crate::report::tally::{ArmTally, ControlTally, Figure, OutcomeTally, Tally, dollars, percent};
 
 /// Returns the table of outcomes by arm, and the controls.
 pub(super) fn table(tally: &Tally) -> String {
-    let width = tally.outcomes.iter().map(|outcome| outcome.id.len()).max().unwrap_or(0).max(10);
-    let cells: Vec<Vec<String>> = tally.outcomes.iter().map(|outcome| outcome.arms.iter().map(|arm| cell(outcome, arm)).collect()).collect();
-    let columns = cells.iter().flatten().map(|cell| cell.chars().count()).max().unwrap_or(0);
+    let width = tally
+        .outcomes
+        .iter()
+        .map(|outcome| outcome.id.len())
+        .max()
+        .unwrap_or(0)
+        .max(10);
+    let cells: Vec<Vec<String>> = tally
+        .outcomes
+        .iter()
+        .map(|outcome| outcome.arms.iter().map(|arm| cell(outcome, arm)).collect())
+        .collect();
+    let columns = cells
+        .iter()
+        .flatten()
+        .map(|cell| cell.chars().count())
+        .max()
+        .unwrap_or(0);
     let mut text = String::new();
     for (outcome, cells) in tally.outcomes.iter().zip(&cells) {
-        let row: Vec<String> = cells.iter().map(|cell| format!("{cell:<columns$}")).collect();
+        let row: Vec<String> = cells
+            .iter()
+            .map(|cell| format!("{cell:<columns$}"))
+            .collect();
         text.push_str(format!("  {:<width$}  {}", outcome.id, row.join("   ")).trim_end());
         text.push('\n');
     }
     if !tally.controls.is_empty() {
-        text.push_str(&format!("  {:<width$}  {}\n", "controls", controls(&tally.controls)));
+        text.push_str(&format!(
+            "  {:<width$}  {}\n",
+            "controls",
+            controls(&tally.controls)
+        ));
     }
     text
 }
 
 fn cell(outcome: &OutcomeTally, arm: &ArmTally) -> String {
     match arm.value {
-        Figure::Count { count, of } => format!("{} {count} of {of} ({})", arm.arm, percent(count, of)),
+        Figure::Count { count, of } => {
+            format!("{} {count} of {of} ({})", arm.arm, percent(count, of))
+        }
         Figure::Mean { mean: None } => format!("{} no value in {} slots", arm.arm, arm.slots),
-        Figure::Mean { mean: Some(mean) } => format!("{} mean {} in {}", arm.arm, number(outcome.kind, mean), arm.known),
+        Figure::Mean { mean: Some(mean) } => format!(
+            "{} mean {} in {}",
+            arm.arm,
+            number(outcome.kind, mean),
+            arm.known
+        ),
     }
 }
 
 fn number(kind: OutcomeKind, mean: f64) -> String {
     match kind {
-        OutcomeKind::Money => format!("{} USD", significant(mean / MICROS)),
+        OutcomeKind::Money => format!("{} USD", significant(dollars(mean))),
         OutcomeKind::Duration => format!("{} ms", significant(mean)),
         _ => significant(mean),
     }
 }
-
-/// Micro-dollars in a dollar.
-const MICROS: f64 = 1_000_000.0;
 
 /// Writes four significant digits, without an exponent where it would not help.
 fn significant(number: f64) -> String {
@@ -51,18 +77,47 @@ fn significant(number: f64) -> String {
 }
 
 fn controls(controls: &[ControlTally]) -> String {
-    let each: Vec<String> = controls.iter().map(|control| format!("{} {} of {}", control.control, control.count, control.of)).collect();
-    let failed: Vec<&str> = controls.iter().filter(|control| !control.holds).map(|control| control.control.as_str()).collect();
-    let verdict = if failed.is_empty() { "the instrument works".to_owned() } else { format!("{} failed; the outcomes cannot be trusted", failed.join(", ")) };
+    let each: Vec<String> = controls
+        .iter()
+        .map(|control| format!("{} {} of {}", control.control, control.count, control.of))
+        .collect();
+    let failed: Vec<&str> = controls
+        .iter()
+        .filter(|control| !control.holds)
+        .map(|control| control.control.as_str())
+        .collect();
+    let verdict = if failed.is_empty() {
+        "the instrument works".to_owned()
+    } else {
+        format!(
+            "{} failed; the outcomes cannot be trusted",
+            failed.join(", ")
+        )
+    };
     format!("{}: {verdict}", each.join(", "))
 }
 
 /// Returns the line that says how many slots are scored, and what became of the others.
 pub(super) fn slots_line(tally: &Tally) -> String {
-    let causes: Vec<String> = tally.causes.iter().map(|(cause, count)| format!("{count} {cause}")).collect();
-    let causes = if causes.is_empty() { String::new() } else { format!(" ({})", causes.join(", ")) };
-    let reruns = if tally.reruns == 1 { "1 rerun".to_owned() } else { format!("{} reruns", tally.reruns) };
-    format!("{} of {} slots scored; {} unjudged{causes}, {reruns}", tally.scored, tally.slots, tally.unjudged)
+    let causes: Vec<String> = tally
+        .causes
+        .iter()
+        .map(|(cause, count)| format!("{count} {cause}"))
+        .collect();
+    let causes = if causes.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", causes.join(", "))
+    };
+    let reruns = if tally.reruns == 1 {
+        "1 rerun".to_owned()
+    } else {
+        format!("{} reruns", tally.reruns)
+    };
+    format!(
+        "{} of {} slots scored; {} unjudged{causes}, {reruns}",
+        tally.scored, tally.slots, tally.unjudged
+    )
 }
 
 /// Shows an outcome's value.

@@ -16,9 +16,9 @@ use super::said::{Failure, Said};
 use super::study::{Loaded, apply, folder_of};
 use crate::protocol::model::SplitKind;
 use crate::report::tally::{Counter, Tally};
+use crate::runner::clock;
 use crate::runner::session::{self, Brake, End, Task};
 use crate::runner::signals::{self, Wish};
-use crate::runner::clock;
 use crate::store::{Request, Store};
 
 /// Runs a study as far as it goes.
@@ -33,7 +33,11 @@ pub(super) fn run(args: &Run) -> Result<Said, Failure> {
     if !args.pilot && standing.completed.is_some() {
         return finished(&mut store, &record, "; nothing to do", false);
     }
-    let plan = if args.pilot { "the pilot splits".to_owned() } else { plan_line(&loaded) };
+    let plan = if args.pilot {
+        "the pilot splits".to_owned()
+    } else {
+        plan_line(&loaded)
+    };
     if announced && !args.quiet {
         bar.say(&format!("plan        {plan}"));
     }
@@ -50,11 +54,19 @@ pub(super) fn run(args: &Run) -> Result<Said, Failure> {
 /// Puts the protocol on the record, registered or for a pilot; returns whether that was told.
 fn admit(store: &mut Store, loaded: &Loaded, args: &Run, bar: &Bar) -> Result<bool, Failure> {
     if args.pilot {
-        apply(store, Request { actor: args.actor.clone(), key: None, action: loaded.open() })?;
+        apply(
+            store,
+            Request {
+                actor: args.actor.clone(),
+                key: None,
+                action: loaded.open(),
+            },
+        )?;
         return Ok(true);
     }
     let splits = loaded.checked.registration.protocol.splits.as_ref();
-    let has_pilot = splits.is_some_and(|splits| splits.values().any(|kind| *kind == SplitKind::Pilot));
+    let has_pilot =
+        splits.is_some_and(|splits| splits.values().any(|kind| *kind == SplitKind::Pilot));
     if has_pilot && !args.register && store.standing()?.registered.is_none() {
         return Err(Failure::Usage {
             code: "pilot-or-register",
@@ -68,12 +80,26 @@ fn admit(store: &mut Store, loaded: &Loaded, args: &Run, bar: &Bar) -> Result<bo
     Ok(new)
 }
 
-fn execute(store: &mut Store, loaded: &Loaded, args: &Run, record: &Path, bar: &Arc<Bar>) -> Result<End, Failure> {
-    let broken = |message: &str| Failure::Fault { code: "record", message: message.to_owned() };
-    let rules = store.rules()?.ok_or_else(|| broken("no protocol stands on the record"))?;
+fn execute(
+    store: &mut Store,
+    loaded: &Loaded,
+    args: &Run,
+    record: &Path,
+    bar: &Arc<Bar>,
+) -> Result<End, Failure> {
+    let broken = |message: &str| Failure::Fault {
+        code: "record",
+        message: message.to_owned(),
+    };
+    let rules = store
+        .rules()?
+        .ok_or_else(|| broken("no protocol stands on the record"))?;
     let env: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
     let runs = runs_folder(store, record)?;
-    let brake = Brake::new().map_err(|error| Failure::Fault { code: "signals", message: error.to_string() })?;
+    let brake = Brake::new().map_err(|error| Failure::Fault {
+        code: "signals",
+        message: error.to_string(),
+    })?;
     let listening = {
         let (brake, bar) = (brake.clone(), Arc::clone(bar));
         signals::listen(move |wish| match wish {
@@ -87,8 +113,17 @@ fn execute(store: &mut Store, loaded: &Loaded, args: &Run, record: &Path, bar: &
             }
         })
     };
-    let listening = listening.map_err(|error| Failure::Fault { code: "signals", message: error.to_string() })?;
-    let task = Task { base: &loaded.base, runs: &runs, env: &env, pilot: args.pilot, actor: &args.actor };
+    let listening = listening.map_err(|error| Failure::Fault {
+        code: "signals",
+        message: error.to_string(),
+    })?;
+    let task = Task {
+        base: &loaded.base,
+        runs: &runs,
+        env: &env,
+        pilot: args.pilot,
+        actor: &args.actor,
+    };
     let end = session::run(store, &rules, &task, &brake, bar.as_ref());
     drop(listening);
     bar.clear();
@@ -97,22 +132,36 @@ fn execute(store: &mut Store, loaded: &Loaded, args: &Run, record: &Path, bar: &
 
 /// Returns where the runs of this very record have their folders.
 fn runs_folder(store: &Store, record: &Path) -> Result<PathBuf, Failure> {
-    let first = store.first_digest()?.map_or_else(String::new, |digest| digest.to_string());
-    let name = record.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    let first = store
+        .first_digest()?
+        .map_or_else(String::new, |digest| digest.to_string());
+    let name = record
+        .file_name()
+        .map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     let folder = format!("{}.runs", name.strip_suffix(".db").unwrap_or(&name));
-    Ok(folder_of(record).join(folder).join(&first[..first.len().min(12)]))
+    Ok(folder_of(record)
+        .join(folder)
+        .join(&first[..first.len().min(12)]))
 }
 
 /// Counts what a record says.
 pub(super) fn count(store: &mut Store) -> Result<Tally, Failure> {
-    let missing = || Failure::Fault { code: "record", message: "no protocol stands on the record".to_owned() };
+    let missing = || Failure::Fault {
+        code: "record",
+        message: "no protocol stands on the record".to_owned(),
+    };
     let rules = store.rules()?.ok_or_else(missing)?;
     let mut counter = Counter::new(&rules);
     store.each_run(|run| counter.add(run))?;
     Ok(counter.finish())
 }
 
-fn finished(store: &mut Store, record: &Path, after: &str, with_table: bool) -> Result<Said, Failure> {
+fn finished(
+    store: &mut Store,
+    record: &Path,
+    after: &str,
+    with_table: bool,
+) -> Result<Said, Failure> {
     let tally = count(store)?;
     let head = store.head()?;
     let line = results::slots_line(&tally);
@@ -136,8 +185,14 @@ fn finished(store: &mut Store, record: &Path, after: &str, with_table: bool) -> 
 
 fn pilot_done(store: &mut Store) -> Result<Said, Failure> {
     let standing = store.standing()?;
-    let text = format!("piloted     {} pilot runs are on the record, in no analysis; prereg show RUN shows one\n", standing.pilots);
-    Ok(Said::done(text, json!({ "state": "piloted", "pilots": standing.pilots, "head": store.head()? })))
+    let text = format!(
+        "piloted     {} pilot runs are on the record, in no analysis; prereg show RUN shows one\n",
+        standing.pilots
+    );
+    Ok(Said::done(
+        text,
+        json!({ "state": "piloted", "pilots": standing.pilots, "head": store.head()? }),
+    ))
 }
 
 fn waiting(store: &Store) -> Result<Said, Failure> {
@@ -146,9 +201,18 @@ fn waiting(store: &Store) -> Result<Said, Failure> {
         "waiting     {} of {} slots have ended; the next may start once the runs executed elsewhere have ended: {}\n",
         standing.slots_ended,
         standing.slots,
-        standing.live.keys().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+        standing
+            .live
+            .keys()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join(", "),
     );
-    Ok(Said { text, json: json!({ "state": "waiting", "head": store.head()? }), exit: Exit::Refusal })
+    Ok(Said {
+        text,
+        json: json!({ "state": "waiting", "head": store.head()? }),
+        exit: Exit::Refusal,
+    })
 }
 
 fn interrupted(store: &Store, loaded: &Loaded) -> Result<Said, Failure> {
@@ -159,5 +223,9 @@ fn interrupted(store: &Store, loaded: &Loaded) -> Result<Said, Failure> {
         standing.slots,
         loaded.file.display()
     );
-    Ok(Said { text, json: json!({ "state": "interrupted", "head": store.head()? }), exit: Exit::Interrupted })
+    Ok(Said {
+        text,
+        json: json!({ "state": "interrupted", "head": store.head()? }),
+        exit: Exit::Interrupted,
+    })
 }

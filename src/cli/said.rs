@@ -28,7 +28,11 @@ pub(super) struct Said {
 impl Said {
     /// Says something and ends well.
     pub(super) fn done(text: impl Into<String>, json: Value) -> Self {
-        Self { text: text.into(), json, exit: Exit::Done }
+        Self {
+            text: text.into(),
+            json,
+            exit: Exit::Done,
+        }
     }
 }
 
@@ -82,20 +86,29 @@ pub(super) struct Defects {
 
 impl From<Fault> for Failure {
     fn from(fault: Fault) -> Self {
-        Self::Fault { code: fault.code(), message: fault.to_string() }
+        Self::Fault {
+            code: fault.code(),
+            message: fault.to_string(),
+        }
     }
 }
 
 impl From<SessionFault> for Failure {
     fn from(fault: SessionFault) -> Self {
-        Self::Fault { code: fault.code(), message: fault.to_string() }
+        Self::Fault {
+            code: fault.code(),
+            message: fault.to_string(),
+        }
     }
 }
 
 impl Failure {
     /// Makes the fault of a file that a command reads or writes.
     pub(super) fn file(path: &std::path::Path, error: &io::Error) -> Self {
-        Self::Fault { code: "file", message: format!("`{}`: {error}", path.display()) }
+        Self::Fault {
+            code: "file",
+            message: format!("`{}`: {error}", path.display()),
+        }
     }
 
     /// Returns the exit code.
@@ -104,7 +117,10 @@ impl Failure {
             Self::Usage { .. } => Exit::Usage,
             Self::Defects(_) => Exit::Defect,
             Self::Refused { .. } => Exit::Refusal,
-            Self::Fault { code: "already-running", .. } => Exit::Refusal,
+            Self::Fault {
+                code: "already-running",
+                ..
+            } => Exit::Refusal,
             Self::Fault { .. } => Exit::Fault,
             Self::Diverged { .. } => Exit::Divergence,
         }
@@ -113,29 +129,56 @@ impl Failure {
     fn text(&self) -> String {
         match self {
             Self::Usage { code, message } => format!("usage[{code}]: {message}\n"),
-            Self::Fault { code: code @ "already-running", message } => format!("refused[{code}]: {message}\n"),
+            Self::Fault {
+                code: code @ "already-running",
+                message,
+            } => format!("refused[{code}]: {message}\n"),
             Self::Fault { code, message } => format!("fault[{code}]: {message}\n"),
-            Self::Defects(found) => render::defects(&found.file, &found.text, &found.defects, |path| std::fs::read_to_string(found.folder.join(path)).ok()),
+            Self::Defects(found) => {
+                render::defects(&found.file, &found.text, &found.defects, |path| {
+                    std::fs::read_to_string(found.folder.join(path)).ok()
+                })
+            }
             Self::Refused { refusal, text } => {
                 let registered = registered_line(refusal.rule(), text.as_deref());
-                let registered = registered.map_or(String::new(), |(line, shown)| format!("  registered at line {line}: {shown}\n"));
+                let registered = registered.map_or(String::new(), |(line, shown)| {
+                    format!("  registered at line {line}: {shown}\n")
+                });
                 format!("refused[{}]: {refusal}\n{registered}", refusal.code())
             }
             Self::Diverged { divergence, text } => {
                 let registered = registered_line(divergence.rule, text.as_deref());
-                let registered = registered.map_or(String::new(), |(line, shown)| format!("  registered at line {line}: {shown}\n"));
-                let place = if divergence.entry == 0 { String::new() } else { format!(" at entry {}", divergence.entry) };
-                format!("diverged[{}]{place}: {}\n{registered}", divergence.code.text(), divergence.message)
+                let registered = registered.map_or(String::new(), |(line, shown)| {
+                    format!("  registered at line {line}: {shown}\n")
+                });
+                let place = if divergence.entry == 0 {
+                    String::new()
+                } else {
+                    format!(" at entry {}", divergence.entry)
+                };
+                format!(
+                    "diverged[{}]{place}: {}\n{registered}",
+                    divergence.code.text(),
+                    divergence.message
+                )
             }
         }
     }
 
     fn json(&self) -> Value {
-        let line = |rule, text: &Option<String>| registered_line(rule, text.as_deref()).map(|(line, _)| line);
+        let line = |rule, text: &Option<String>| {
+            registered_line(rule, text.as_deref()).map(|(line, _)| line)
+        };
         match self {
-            Self::Usage { code, message } => json!({ "error": { "kind": "usage", "code": code, "message": message } }),
+            Self::Usage { code, message } => {
+                json!({ "error": { "kind": "usage", "code": code, "message": message } })
+            }
             Self::Fault { code, message } => {
-                let kind = if self.exit() == Exit::Refusal { "refusal" } else { "fault" };
+                let kind = if self.exit() == Exit::Refusal {
+                    "refusal"
+                } else {
+                    "fault"
+                };
                 json!({ "error": { "kind": kind, "code": code, "message": message } })
             }
             Self::Defects(found) => {
@@ -173,7 +216,10 @@ fn registered_line(rule: Option<&str>, text: Option<&str>) -> Option<(usize, Str
     }
     let line = text[..span.start].matches('\n').count() + 1;
     let shown = text.lines().nth(line - 1)?;
-    Some((line, shown.split(" #").next().unwrap_or(shown).trim().to_owned()))
+    Some((
+        line,
+        shown.split(" #").next().unwrap_or(shown).trim().to_owned(),
+    ))
 }
 
 /// Prints what was said, or why nothing was; returns how the process ends.
@@ -184,7 +230,11 @@ pub(super) fn print(result: &Result<Said, Failure>, json: bool) -> Exit {
         (Err(failure), true) => (true, format!("{}\n", failure.json()), failure.exit()),
         (Err(failure), false) => (false, failure.text(), failure.exit()),
     };
-    let written = if out { write(&mut io::stdout().lock(), &text) } else { write(&mut io::stderr().lock(), &text) };
+    let written = if out {
+        write(&mut io::stdout().lock(), &text)
+    } else {
+        write(&mut io::stderr().lock(), &text)
+    };
     match written {
         // Whoever closed the pipe has seen enough.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Exit::Fault,

@@ -21,19 +21,41 @@ fn open(which: &Which) -> Result<Store, Failure> {
 }
 
 fn request(writes: &Writes, action: Action) -> Request {
-    Request { actor: writes.actor.clone(), key: writes.key.clone(), action }
+    Request {
+        actor: writes.actor.clone(),
+        key: writes.key.clone(),
+        action,
+    }
 }
 
 /// Asks for a run.
 pub(super) fn start(args: &Start) -> Result<Said, Failure> {
     let mut store = open(&args.which)?;
     let executed = Executed::Elsewhere(args.reference.clone());
-    let action = Action::Start { task: args.task.clone(), arm: args.arm.clone(), executed };
+    let action = Action::Start {
+        task: args.task.clone(),
+        arm: args.arm.clone(),
+        executed,
+    };
     let receipt = apply(&mut store, request(&args.writes, action))?;
-    let Ok([Event::Started { run, task, arm, place, seed, .. }]) = receipt.ruling.as_deref() else {
+    let Ok(
+        [
+            Event::Started {
+                run,
+                task,
+                arm,
+                place,
+                seed,
+                ..
+            },
+        ],
+    ) = receipt.ruling.as_deref()
+    else {
         return Ok(unchanged());
     };
-    let slot = place.map_or("control".to_owned(), |place| format!("repeat {}, attempt {}", place.repeat, place.attempt));
+    let slot = place.map_or("control".to_owned(), |place| {
+        format!("repeat {}, attempt {}", place.repeat, place.attempt)
+    });
     let text = format!("started     run {run}   {arm} on `{task}`, {slot}\n");
     let json = json!({ "run": run, "task": task, "arm": arm, "place": place, "seed": seed, "entry": receipt.seq, "repeated": receipt.repeated });
     Ok(Said::done(text, json))
@@ -42,9 +64,20 @@ pub(super) fn start(args: &Start) -> Result<Said, Failure> {
 /// Reports an ending.
 pub(super) fn finish(args: &Finish) -> Result<Said, Failure> {
     let mut store = open(&args.which)?;
-    let ending = Ending { wall: args.wall, timed_out: args.timed_out };
-    let execution = Execution { exit: args.exit, signal: args.signal, ..Execution::default() };
-    let action = Action::Finish { run: args.run, ending, execution: Some(execution) };
+    let ending = Ending {
+        wall: args.wall,
+        timed_out: args.timed_out,
+    };
+    let execution = Execution {
+        exit: args.exit,
+        signal: args.signal,
+        ..Execution::default()
+    };
+    let action = Action::Finish {
+        run: args.run,
+        ending,
+        execution: Some(execution),
+    };
     let receipt = apply(&mut store, request(&args.writes, action))?;
     Ok(told(args.run, &receipt, "ended"))
 }
@@ -56,16 +89,40 @@ pub(super) fn score(args: &Score) -> Result<Said, Failure> {
     let report = args.report.as_deref().map(read_evidence).transpose()?;
     let claim = args.claim.as_deref().map(read_evidence).transpose()?;
     if let (Some(rules), Some(path), Some(text)) = (&rules, &args.report, &report) {
-        let scorer = rules.scorer().map_err(|message| Failure::Fault { code: "scorer", message: message.to_owned() })?;
+        let scorer = rules.scorer().map_err(|message| Failure::Fault {
+            code: "scorer",
+            message: message.to_owned(),
+        })?;
         if let Err(fault) = scorer.read_report(text.as_bytes()) {
-            let place = if fault.pointer.is_some() { Place::File } else { Place::Span(fault.offset..fault.offset + 1) };
-            let at = fault.pointer.filter(|pointer| !pointer.is_empty()).map_or(String::new(), |pointer| format!(" (at {pointer})"));
-            return Err(defect(path, text.clone(), Defect::new(Code::BadReport, place, format!("{}{at}", fault.message))));
+            let place = if fault.pointer.is_some() {
+                Place::File
+            } else {
+                Place::Span(fault.offset..fault.offset + 1)
+            };
+            let at = fault
+                .pointer
+                .filter(|pointer| !pointer.is_empty())
+                .map_or(String::new(), |pointer| format!(" (at {pointer})"));
+            return Err(defect(
+                path,
+                text.clone(),
+                Defect::new(Code::BadReport, place, format!("{}{at}", fault.message)),
+            ));
         }
     }
     let judged = rules.is_some_and(|rules| rules.protocol().judge.is_some());
-    let judge = judged.then(|| Judged { exit: Some(0), ..Judged::default() });
-    let action = Action::Score { run: args.run, evidence: Some(Evidence { judge, report, claim }) };
+    let judge = judged.then(|| Judged {
+        exit: Some(0),
+        ..Judged::default()
+    });
+    let action = Action::Score {
+        run: args.run,
+        evidence: Some(Evidence {
+            judge,
+            report,
+            claim,
+        }),
+    };
     let receipt = apply(&mut store, request(&args.writes, action))?;
     Ok(told(args.run, &receipt, "scored"))
 }
@@ -83,26 +140,53 @@ fn told(run: crate::units::RunId, receipt: &Receipt, word: &str) -> Said {
         Some(cause) => format!("unjudged    run {run}   {cause}\n"),
         None => format!("{word:<11} run {run}\n"),
     };
-    Said::done(text, json!({ "run": run, "cause": cause, "entry": receipt.seq, "repeated": receipt.repeated }))
+    Said::done(
+        text,
+        json!({ "run": run, "cause": cause, "entry": receipt.seq, "repeated": receipt.repeated }),
+    )
 }
 
 fn unchanged() -> Said {
-    Said::done("unchanged   the record says so already\n", json!({ "entry": null, "repeated": true }))
+    Said::done(
+        "unchanged   the record says so already\n",
+        json!({ "entry": null, "repeated": true }),
+    )
 }
 
 fn read_evidence(path: &Path) -> Result<String, Failure> {
-    let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    let name = path
+        .file_name()
+        .map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     let folder = DiskFolder::at(&folder_of(path));
-    let bytes = folder.read(&name, EVIDENCE_MAX).map_err(|fault| defect(path, String::new(), Defect::new(fault.code, Place::File, fault.message)))?;
+    let bytes = folder.read(&name, EVIDENCE_MAX).map_err(|fault| {
+        defect(
+            path,
+            String::new(),
+            Defect::new(fault.code, Place::File, fault.message),
+        )
+    })?;
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
-        defect(path, text, Defect::new(Code::Encoding, Place::Span(at..at + 1), "the text is not UTF-8"))
+        defect(
+            path,
+            text,
+            Defect::new(
+                Code::Encoding,
+                Place::Span(at..at + 1),
+                "the text is not UTF-8",
+            ),
+        )
     })
 }
 
 fn defect(path: &Path, text: String, defect: Defect) -> Failure {
-    Failure::Defects(Defects { file: path.display().to_string(), text, folder: folder_of(path), defects: vec![defect] })
+    Failure::Defects(Defects {
+        file: path.display().to_string(),
+        text,
+        folder: folder_of(path),
+        defects: vec![defect],
+    })
 }
 
 /// Writes an arm's claim.
@@ -115,7 +199,10 @@ pub(super) fn claim(args: &Claim) -> Result<Said, Failure> {
     };
     let claim = json!({ "done": args.claim == Claimed::Done });
     write_claim(path, &format!("{claim}\n")).map_err(|error| Failure::file(path, &error))?;
-    Ok(Said::done("", json!({ "claim": claim, "file": path.display().to_string() })))
+    Ok(Said::done(
+        "",
+        json!({ "claim": claim, "file": path.display().to_string() }),
+    ))
 }
 
 /// Writes the whole claim or nothing: beside it first, then in its place.

@@ -30,18 +30,37 @@ impl Loaded {
     pub(super) fn read(file: &Path) -> Result<Self, Failure> {
         let base = folder_of(file);
         let folder = DiskFolder::at(&base);
-        let name = file.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        let name = file
+            .file_name()
+            .map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         let defects = |text: String, defects: Vec<Defect>| {
-            Failure::Defects(Defects { file: file.display().to_string(), text, folder: base.clone(), defects })
+            Failure::Defects(Defects {
+                file: file.display().to_string(),
+                text,
+                folder: base.clone(),
+                defects,
+            })
         };
         // One byte more than is allowed, so that the checker can say that it is too large.
         let bytes = folder.read(&name, TEXT_MAX + 1).map_err(|fault| {
-            let code = if fault.code == Code::TooLarge { Code::TooLarge } else { fault.code };
-            defects(String::new(), vec![Defect::new(code, Place::File, fault.message)])
+            let code = if fault.code == Code::TooLarge {
+                Code::TooLarge
+            } else {
+                fault.code
+            };
+            defects(
+                String::new(),
+                vec![Defect::new(code, Place::File, fault.message)],
+            )
         })?;
         let text = String::from_utf8_lossy(&bytes).into_owned();
         match check::check(&bytes, &folder) {
-            Ok(checked) => Ok(Self { file: file.to_owned(), base, text, checked }),
+            Ok(checked) => Ok(Self {
+                file: file.to_owned(),
+                base,
+                text,
+                checked,
+            }),
             Err(found) => Err(defects(text, found)),
         }
     }
@@ -65,16 +84,24 @@ impl Loaded {
         if keys.is_empty() {
             return Ok(());
         }
-        Err(Failure::Refused { refusal: Refusal::NotEnforced { keys }, text: Some(self.text.clone()) })
+        Err(Failure::Refused {
+            refusal: Refusal::NotEnforced { keys },
+            text: Some(self.text.clone()),
+        })
     }
 
     /// Names the keys that this version cannot enforce, each with its line.
     pub(super) fn unenforced(&self) -> Vec<String> {
         let source = crate::protocol::source::Source::read(&self.text);
         let named = self.checked.unenforced.iter().filter_map(|place| {
-            let Place::Key(pointer) = place else { return None };
+            let Place::Key(pointer) = place else {
+                return None;
+            };
             let name = pointer.trim_start_matches('/').replace('/', ".");
-            let line = source.as_ref().ok().map(|source| self.text[..source.span(place).start].matches('\n').count() + 1);
+            let line = source
+                .as_ref()
+                .ok()
+                .map(|source| self.text[..source.span(place).start].matches('\n').count() + 1);
             Some(line.map_or(name.clone(), |line| format!("`{name}` (line {line})")))
         });
         named.collect()
@@ -85,7 +112,12 @@ impl Loaded {
         Action::Open {
             text: self.text.clone(),
             registration: Box::new(self.checked.registration.clone()),
-            tasks: self.checked.tasks.iter().map(|task| task.fields.clone()).collect(),
+            tasks: self
+                .checked
+                .tasks
+                .iter()
+                .map(|task| task.fields.clone())
+                .collect(),
         }
     }
 }
@@ -112,10 +144,16 @@ pub(super) fn find_record(said: Option<&Path>) -> Result<PathBuf, Failure> {
     records.sort_unstable();
     match records.as_slice() {
         [only] => Ok(PathBuf::from(only)),
-        [] => Err(Failure::Usage { code: "no-record", message: "there is no *.prereg.db in this folder; name the record".to_owned() }),
+        [] => Err(Failure::Usage {
+            code: "no-record",
+            message: "there is no *.prereg.db in this folder; name the record".to_owned(),
+        }),
         several => Err(Failure::Usage {
             code: "several-records",
-            message: format!("this folder has several records; name one of {}", several.join(", ")),
+            message: format!(
+                "this folder has several records; name one of {}",
+                several.join(", ")
+            ),
         }),
     }
 }
@@ -124,7 +162,10 @@ pub(super) fn find_record(said: Option<&Path>) -> Result<PathBuf, Failure> {
 pub(super) fn apply(store: &mut Store, request: Request) -> Result<Receipt, Failure> {
     let receipt = store.write(|writer| writer.apply(request))?;
     match receipt.ruling {
-        Err(refusal) => Err(Failure::Refused { refusal, text: store.protocol_text()? }),
+        Err(refusal) => Err(Failure::Refused {
+            refusal,
+            text: store.protocol_text()?,
+        }),
         Ok(_) => Ok(receipt),
     }
 }

@@ -29,7 +29,11 @@ pub fn decide(rules: Option<&Rules>, slice: &Slice, command: &Command) -> Ruling
     match &command.action {
         Action::Open { registration, .. } => open(Some(rules), slice, registration),
         Action::Register { registration } => register(rules, slice, *registration),
-        Action::Start { task, arm, executed } => start(rules, slice, task, arm, executed, at),
+        Action::Start {
+            task,
+            arm,
+            executed,
+        } => start(rules, slice, task, arm, executed, at),
         Action::Finish { run, ending, .. } => {
             let admitted = finish(rules, slice, *run, ending)?;
             Ok(with_consequences(rules, slice, admitted))
@@ -108,7 +112,10 @@ pub fn peek(rules: &Rules, slice: &Slice, at: Time) -> Peek {
     if slice.standing.slots_ended >= rules.registered_plan().len() {
         return Peek::Complete;
     }
-    if let Some((run, _)) = live.iter().find(|(_, started_at)| rules.is_stale(**started_at, at)) {
+    if let Some((run, _)) = live
+        .iter()
+        .find(|(_, started_at)| rules.is_stale(**started_at, at))
+    {
         return Peek::Expire(*run);
     }
     if live.len() as u64 >= u64::from(rules.protocol().allocation.runs_max) {
@@ -155,7 +162,14 @@ fn register(rules: &Rules, slice: &Slice, registration: Digest) -> Ruling {
     }])
 }
 
-fn start(rules: &Rules, slice: &Slice, task: &str, arm: &str, executed: &Executed, at: Time) -> Ruling {
+fn start(
+    rules: &Rules,
+    slice: &Slice,
+    task: &str,
+    arm: &str,
+    executed: &Executed,
+    at: Time,
+) -> Ruling {
     let phase = admissible(rules, slice, task, arm)?;
     let place = match phase {
         Some((phase, arm)) => Some(slot(rules, slice, phase, arm, task)?),
@@ -297,11 +311,21 @@ fn is_taken(slice: &Slice, plan: &Plan, position: u64) -> bool {
 
 /// Returns which task and arm stand at a position of the registered or the pilot plan.
 pub fn next_at(rules: &Rules, confirmatory: bool, position: u64) -> Next {
-    let plan = if confirmatory { rules.registered_plan() } else { rules.pilot_plan() };
+    let plan = if confirmatory {
+        rules.registered_plan()
+    } else {
+        rules.pilot_plan()
+    };
     let slot = plan.slot(position);
-    let task = rules.task_at(Phase { confirmatory, index: slot.task });
+    let task = rules.task_at(Phase {
+        confirmatory,
+        index: slot.task,
+    });
     let arm = usize::try_from(slot.arm).unwrap_or(usize::MAX);
-    Next { task: task.id.clone(), arm: rules.protocol().arms[arm].id.clone() }
+    Next {
+        task: task.id.clone(),
+        arm: rules.protocol().arms[arm].id.clone(),
+    }
 }
 
 fn place(rules: &Rules, slice: &Slice, draft: u64, position: u64) -> Place {

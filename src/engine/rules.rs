@@ -164,7 +164,7 @@ impl Rules {
     /// Returns what computes outcomes; compiled once, when it is first needed.
     pub fn scorer(&self) -> Result<&Scorer, &str> {
         self.scorer
-            .get_or_init(|| Scorer::new(self.protocol()))
+            .get_or_init(|| Scorer::new(self.protocol(), &self.tasks))
             .as_ref()
             .map_err(String::as_str)
     }

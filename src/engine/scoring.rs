@@ -1,5 +1,7 @@
 //! What a run's evidence means: a verdict, computed by the engine and nobody else.
 
+use std::collections::BTreeSet;
+
 use jsonschema::Validator;
 use serde_json::{Map, Value, json};
 
@@ -9,6 +11,7 @@ use super::rules::Rules;
 use super::slice::Run;
 use crate::protocol::canonical;
 use crate::protocol::expression::{Answer, Expression};
+use crate::protocol::frame::{self, Task};
 use crate::protocol::model::{OutcomeKind, Protocol};
 
 /// The largest report or claim that is read, in bytes.
@@ -30,11 +33,12 @@ pub struct Scorer {
     schema: Option<Validator>,
     unjudged: Option<Expression>,
     outcomes: Vec<(String, OutcomeKind, Expression)>,
+    fractional: BTreeSet<String>,
 }
 
 impl Scorer {
     /// Compiles a protocol that passed its checks.
-    pub fn new(protocol: &Protocol) -> Result<Self, String> {
+    pub fn new(protocol: &Protocol, tasks: &[Task]) -> Result<Self, String> {
         let compile = |text: &str| {
             Expression::parse(text).map_err(|defect| format!("`{text}`: {}", defect.message))
         };
@@ -60,7 +64,19 @@ impl Scorer {
                 .iter()
                 .map(|outcome| Ok((outcome.id.clone(), outcome.kind, compile(&outcome.value)?)))
                 .collect::<Result<_, String>>()?,
+            fractional: frame::fractional_fields(tasks),
         })
+    }
+
+    /// Returns a task's fields; a field that is a fraction in some task is one in every task.
+    fn task(&self, task: &Task) -> Value {
+        let mut fields = task.fields.clone();
+        for name in &self.fractional {
+            if let Some(field) = fields.get_mut(name) {
+                *field = fractional(field.take());
+            }
+        }
+        fields
     }
 
     /// Reads a report strictly and checks it against its schema; returns what is wrong with it.
@@ -126,13 +142,16 @@ fn outcomes(
     let mut bindings = Map::new();
     bindings.insert("run".to_owned(), facts(run));
     if let Some(task) = rules.task(&run.task) {
-        bindings.insert("task".to_owned(), task.fields.clone());
+        bindings.insert("task".to_owned(), scorer.task(task));
     }
     if let Some(done) = &scorer.done {
         bindings.insert("claim".to_owned(), claim(done, evidence.claim.as_deref())?);
     }
-    if rules.protocol().judge.is_some() {
-        bindings.insert("report".to_owned(), report(scorer, evidence)?);
+    if let Some(judge) = &rules.protocol().judge {
+        bindings.insert(
+            "report".to_owned(),
+            by_schema(report(scorer, evidence)?, &judge.schema),
+        );
     }
     if let Some(unjudged) = &scorer.unjudged
         && unjudged
@@ -143,19 +162,19 @@ fn outcomes(
         return Err(Cause::Infra);
     }
     let mut outcomes = Outcomes::new();
+    let mut known = Map::new();
     for (id, kind, expression) in &scorer.outcomes {
-        let known: Map<String, Value> = outcomes
-            .iter()
-            .filter(|(_, value)| !value.is_null())
-            .map(|(id, value)| (id.clone(), value.clone()))
-            .collect();
-        bindings.insert("outcomes".to_owned(), Value::Object(known));
+        bindings.insert("outcomes".to_owned(), Value::Object(known.clone()));
         let value = match expression
             .evaluate(&bindings)
             .map_err(|_| Cause::OutcomeError)?
         {
             Answer::Unknown => Value::Null,
-            Answer::Known(value) => typed(*kind, value).ok_or(Cause::OutcomeError)?,
+            Answer::Known(value) => {
+                let typed = typed(*kind, &value).ok_or(Cause::OutcomeError)?;
+                known.insert(id.clone(), fractional(value));
+                typed
+            }
         };
         outcomes.insert(id.clone(), value);
     }
@@ -226,16 +245,43 @@ fn report(scorer: &Scorer, evidence: &Evidence) -> Result<Value, Cause> {
 /// Returns a value as its outcome's kind, or none where it is of another.
 ///
 /// Money is rounded half-even to micro-dollars.
-fn typed(kind: OutcomeKind, value: Value) -> Option<Value> {
+fn typed(kind: OutcomeKind, value: &Value) -> Option<Value> {
     match (kind, value) {
-        (OutcomeKind::Binary, Value::Bool(flag)) => Some(Value::Bool(flag)),
+        (OutcomeKind::Binary, Value::Bool(flag)) => Some(Value::Bool(*flag)),
         (OutcomeKind::Money, Value::Number(number)) => {
             micro_dollars(&number.to_string()).map(Value::from)
         }
         (OutcomeKind::Number | OutcomeKind::Duration, Value::Number(number)) => {
-            Some(Value::Number(number))
+            number.as_f64().map(canonical::as_spelled)
         }
         _ => None,
+    }
+}
+
+/// Returns a number as one with a fraction, so that its spelling (`1` or `1.0`) does not matter.
+fn fractional(value: Value) -> Value {
+    value.as_f64().map_or(value, Value::from)
+}
+
+/// Gives the numbers of a report the types that its schema declares: `1` is a fraction where the
+/// schema says `number`, whoever wrote the report.
+fn by_schema(value: Value, schema: &Value) -> Value {
+    match value {
+        Value::Number(_) if schema["type"] == "number" => fractional(value),
+        Value::Array(items) => Value::Array(
+            items
+                .into_iter()
+                .map(|item| by_schema(item, &schema["items"]))
+                .collect(),
+        ),
+        Value::Object(fields) => {
+            let typed = |(name, field): (String, Value)| {
+                let field = by_schema(field, &schema["properties"][&name]);
+                (name, field)
+            };
+            Value::Object(fields.into_iter().map(typed).collect())
+        }
+        other => other,
     }
 }
 

@@ -176,7 +176,7 @@ impl<'de> Visitor<'de> for StrictVisitor {
                 "the number lies beyond 2^53 - 1, where readers disagree",
             ));
         }
-        Ok(Value::from(number))
+        Ok(as_spelled(number))
     }
 
     fn visit_str<E>(self, text: &str) -> Result<Value, E> {
@@ -203,6 +203,14 @@ impl<'de> Visitor<'de> for StrictVisitor {
             object.insert(key, value);
         }
         Ok(Value::Object(object))
+    }
+}
+
+/// Returns a number as its canonical spelling reads: `1.0` is the integer 1.
+pub fn as_spelled(number: f64) -> Value {
+    match format!("{number}").parse::<i64>() {
+        Ok(integer) => Value::from(integer),
+        Err(_) => Value::from(number),
     }
 }
 

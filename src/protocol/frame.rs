@@ -1,6 +1,6 @@
 //! The frame: one task a line, and the draw from it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::{Map, Value};
 
@@ -236,6 +236,18 @@ pub fn field_names(tasks: &[Task]) -> Vec<String> {
     names.sort_unstable();
     names.dedup();
     names
+}
+
+/// Returns the names of the fields that hold a number with a fraction in some task.
+pub fn fractional_fields(tasks: &[Task]) -> BTreeSet<String> {
+    let fields = tasks
+        .iter()
+        .filter_map(|task| task.fields.as_object())
+        .flatten();
+    fields
+        .filter(|(_, value)| value.is_f64())
+        .map(|(name, _)| name.clone())
+        .collect()
 }
 
 #[cfg(test)]

@@ -201,11 +201,13 @@ impl Auditor {
             (Answer::Refused(refusal), _) | (_, Answer::Refused(refusal)) => refusal.rule(),
             _ => None,
         };
-        let message = format!(
-            "the record {}; the registered rules {}",
-            told(recorded),
-            told(&derived)
-        );
+        let (says, say) = (told(recorded), told(&derived));
+        let other = if says == say {
+            ", with other facts"
+        } else {
+            ""
+        };
+        let message = format!("the record says {says}; the registered rules say {say}{other}");
         Err(Divergence {
             rule,
             ..Divergence::new(Code::RulingDiffers, seq, message)
@@ -305,13 +307,13 @@ fn open(command: &mut Command, ruling: &mut Answer, opening: Opening) -> Result<
 
 fn told(answer: &Answer) -> String {
     match answer {
-        Answer::Refused(refusal) => format!("refuses it ({})", refusal.code()),
+        Answer::Refused(refusal) => format!("refused ({})", refusal.code()),
         Answer::Granted(events) => match events.first() {
-            Some(Event::Started { task, arm, .. }) => format!("grants `start {task} {arm}`"),
-            Some(Event::Unjudged { cause, .. }) => format!("finds it unjudged ({})", cause.text()),
-            Some(Event::Scored { .. }) => "scores it".to_owned(),
-            Some(_) => "grants it".to_owned(),
-            None => "has nothing to record".to_owned(),
+            Some(Event::Started { task, arm, .. }) => format!("granted (start {task} {arm})"),
+            Some(Event::Unjudged { cause, .. }) => format!("unjudged ({})", cause.text()),
+            Some(Event::Scored { .. }) => "scored".to_owned(),
+            Some(_) => "granted".to_owned(),
+            None => "nothing to record".to_owned(),
         },
     }
 }

@@ -111,24 +111,55 @@ struct Last {
 impl<'a> Counter<'a> {
     /// Starts counting.
     pub fn new(rules: &'a Rules) -> Self {
-        Self { rules, slots: BTreeMap::new(), controls: BTreeMap::new(), reruns: 0 }
+        Self {
+            rules,
+            slots: BTreeMap::new(),
+            controls: BTreeMap::new(),
+            reruns: 0,
+        }
     }
 
     /// Counts a run; runs come in the order of their numbers. Pilots are in no count.
     pub fn add(&mut self, run: Run) {
         let protocol = self.rules.protocol();
         match run.place {
-            Some(place) if place.lane == (LaneId { draft: 0, ..place.lane }) => {
-                let Some(arm) = protocol.arm(&run.arm) else { return };
+            Some(place)
+                if place.lane
+                    == (LaneId {
+                        draft: 0,
+                        ..place.lane
+                    }) =>
+            {
+                let Some(arm) = protocol.arm(&run.arm) else {
+                    return;
+                };
                 self.reruns += u64::from(place.attempt > 1);
                 let cause = run.cause.map(crate::engine::command::Cause::text);
-                self.slots.insert(place.position, Last { arm, state: run.state, cause, outcomes: run.outcomes });
+                self.slots.insert(
+                    place.position,
+                    Last {
+                        arm,
+                        state: run.state,
+                        cause,
+                        outcomes: run.outcomes,
+                    },
+                );
             }
             Some(_) => {}
             None => {
-                let Some(control) = protocol.controls.iter().position(|control| control.id == run.arm) else { return };
-                let value = run.outcomes.as_ref().and_then(|outcomes| outcomes.get(&protocol.controls[control].outcome));
-                self.controls.insert((control, run.task), value.and_then(Value::as_bool));
+                let Some(control) = protocol
+                    .controls
+                    .iter()
+                    .position(|control| control.id == run.arm)
+                else {
+                    return;
+                };
+                let value = run
+                    .outcomes
+                    .as_ref()
+                    .and_then(|outcomes| outcomes.get(&protocol.controls[control].outcome));
+                self.controls
+                    .insert((control, run.task), value.and_then(Value::as_bool));
             }
         }
     }
@@ -137,7 +168,12 @@ impl<'a> Counter<'a> {
     pub fn finish(self) -> Tally {
         let protocol = self.rules.protocol();
         let plan = self.rules.registered_plan();
-        let in_state = |state| self.slots.values().filter(|last| last.state == state).count() as u64;
+        let in_state = |state| {
+            self.slots
+                .values()
+                .filter(|last| last.state == state)
+                .count() as u64
+        };
         let mut causes = BTreeMap::new();
         for cause in self.slots.values().filter_map(|last| last.cause) {
             *causes.entry(cause).or_default() += 1;
@@ -148,31 +184,75 @@ impl<'a> Counter<'a> {
             unjudged: in_state(State::Unjudged),
             reruns: self.reruns,
             causes,
-            outcomes: protocol.outcomes.iter().map(|outcome| self.outcome(outcome)).collect(),
-            controls: (0..protocol.controls.len()).map(|control| self.control(control)).collect(),
+            outcomes: protocol
+                .outcomes
+                .iter()
+                .map(|outcome| self.outcome(outcome))
+                .collect(),
+            controls: (0..protocol.controls.len())
+                .map(|control| self.control(control))
+                .collect(),
         }
     }
 
     fn outcome(&self, outcome: &Outcome) -> OutcomeTally {
         let plan = self.rules.registered_plan();
         let slots = plan.tasks * plan.repeats;
-        let arms = self.rules.protocol().arms.iter().enumerate().map(|(index, arm)| {
-            let lasts = self.slots.values().filter(|last| last.arm == index);
-            let values = lasts.filter_map(|last| last.outcomes.as_ref()?.get(&outcome.id));
-            let known: Vec<&Value> = values.filter(|value| !value.is_null()).collect();
-            let value = figure(outcome, &known, slots);
-            ArmTally { arm: arm.id.clone(), slots, known: known.len() as u64, value }
-        });
-        OutcomeTally { id: outcome.id.clone(), kind: outcome.kind, arms: arms.collect() }
+        let arms = self
+            .rules
+            .protocol()
+            .arms
+            .iter()
+            .enumerate()
+            .map(|(index, arm)| {
+                let lasts = self.slots.values().filter(|last| last.arm == index);
+                let values = lasts.filter_map(|last| last.outcomes.as_ref()?.get(&outcome.id));
+                let known: Vec<&Value> = values.filter(|value| !value.is_null()).collect();
+                let value = figure(outcome, &known, slots);
+                ArmTally {
+                    arm: arm.id.clone(),
+                    slots,
+                    known: known.len() as u64,
+                    value,
+                }
+            });
+        OutcomeTally {
+            id: outcome.id.clone(),
+            kind: outcome.kind,
+            arms: arms.collect(),
+        }
     }
 
     fn control(&self, index: usize) -> ControlTally {
         let control = &self.rules.protocol().controls[index];
-        let results: Vec<Option<bool>> = self.controls.iter().filter(|((of, _), _)| *of == index).map(|(_, result)| *result).collect();
-        let (count, of) = (results.iter().filter(|result| **result == Some(true)).count() as u64, results.len() as u64);
+        let results: Vec<Option<bool>> = self
+            .controls
+            .iter()
+            .filter(|((of, _), _)| *of == index)
+            .map(|(_, result)| *result)
+            .collect();
+        let (count, of) = (
+            results
+                .iter()
+                .filter(|result| **result == Some(true))
+                .count() as u64,
+            results.len() as u64,
+        );
         let whole = of == self.rules.registered_plan().tasks && !results.contains(&None);
-        let holds = whole && count == if control.expect == Expect::AllResolved { of } else { 0 };
-        ControlTally { control: control.id.clone(), expect: control.expect, count, of, holds }
+        let holds = whole
+            && count
+                == if control.expect == Expect::AllResolved {
+                    of
+                } else {
+                    0
+                };
+        ControlTally {
+            control: control.id.clone(),
+            expect: control.expect,
+            count,
+            of,
+            holds,
+        }
     }
 }
 
@@ -180,20 +260,44 @@ fn figure(outcome: &Outcome, known: &[&Value], slots: u64) -> Figure {
     if outcome.kind != OutcomeKind::Binary {
         return Figure::Mean { mean: mean(known) };
     }
-    let yes = known.iter().filter(|value| value.as_bool() == Some(true)).count() as u64;
+    let yes = known
+        .iter()
+        .filter(|value| value.as_bool() == Some(true))
+        .count() as u64;
     let missing = slots - known.len() as u64;
     match outcome.missing {
-        None => Figure::Count { count: yes, of: known.len() as u64 },
-        Some(0) => Figure::Count { count: yes, of: slots },
-        Some(_) => Figure::Count { count: yes + missing, of: slots },
+        None => Figure::Count {
+            count: yes,
+            of: known.len() as u64,
+        },
+        Some(0) => Figure::Count {
+            count: yes,
+            of: slots,
+        },
+        Some(_) => Figure::Count {
+            count: yes + missing,
+            of: slots,
+        },
     }
 }
 
-#[expect(clippy::float_arithmetic, reason = "a mean is reported, never decided upon")]
+#[expect(
+    clippy::float_arithmetic,
+    reason = "a mean is reported, never decided upon"
+)]
 fn mean(known: &[&Value]) -> Option<f64> {
     let count = u32::try_from(known.len()).ok().filter(|count| *count > 0)?;
     let sum: f64 = known.iter().filter_map(|value| value.as_f64()).sum();
     Some(sum / f64::from(count))
+}
+
+/// Returns an amount of micro-dollars in dollars.
+#[expect(
+    clippy::float_arithmetic,
+    reason = "a mean is reported, never decided upon"
+)]
+pub fn dollars(micros: f64) -> f64 {
+    micros / 1_000_000.0
 }
 
 /// Returns a share as a percentage with one decimal, rounded half up on integers.
@@ -210,7 +314,13 @@ mod tests {
 
     #[test]
     fn percentages_round_half_up() {
-        for (count, of, text) in [(0, 24, "0.0 %"), (6, 24, "25.0 %"), (22, 24, "91.7 %"), (1, 2000, "0.1 %"), (1, 0, "-")] {
+        for (count, of, text) in [
+            (0, 24, "0.0 %"),
+            (6, 24, "25.0 %"),
+            (22, 24, "91.7 %"),
+            (1, 2000, "0.1 %"),
+            (1, 0, "-"),
+        ] {
             assert_eq!(percent(count, of), text);
         }
     }

@@ -26,7 +26,11 @@ impl Note {
     /// Opens a worker's note.
     pub fn open(folder: &Path, worker: usize) -> io::Result<Self> {
         let path = folder.join(format!("{PREFIX}{worker}"));
-        let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path)?;
+        let file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(&path)?;
         Ok(Self { path, file })
     }
 

@@ -126,7 +126,10 @@ struct Shared {
 impl Brake {
     /// Makes a brake that nobody has touched.
     pub fn new() -> io::Result<Self> {
-        Ok(Self { shared: Arc::default(), interrupt: Interrupt::new()? })
+        Ok(Self {
+            shared: Arc::default(),
+            interrupt: Interrupt::new()?,
+        })
     }
 
     /// Starts nothing more.
@@ -155,12 +158,27 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Executes what a registration allows until nothing is left to start.
 ///
 /// The session holds a lock beside the record; it dies with the process.
-pub fn run(store: &mut Store, rules: &Rules, task: &Task<'_>, brake: &Brake, observer: &dyn Observer) -> Result<End, SessionFault> {
-    let folder = |source| SessionFault::Folder { path: task.runs.to_owned(), source };
+pub fn run(
+    store: &mut Store,
+    rules: &Rules,
+    task: &Task<'_>,
+    brake: &Brake,
+    observer: &dyn Observer,
+) -> Result<End, SessionFault> {
+    let folder = |source| SessionFault::Folder {
+        path: task.runs.to_owned(),
+        source,
+    };
     fs::create_dir_all(task.runs).map_err(folder)?;
     let _held = hold(task.runs)?;
     children::end_orphans(task.runs).map_err(folder)?;
-    let site = Site { rules, base: task.base, runs: task.runs, env: task.env, interrupt: &brake.interrupt };
+    let site = Site {
+        rules,
+        base: task.base,
+        runs: task.runs,
+        env: task.env,
+        interrupt: &brake.interrupt,
+    };
     let left = recover(store, &site, task)?;
     let workers = workers(rules, task, left.len());
     let desk = Desk::new(store, rules, task, brake, observer, left);
@@ -173,8 +191,16 @@ pub fn run(store: &mut Store, rules: &Rules, task: &Task<'_>, brake: &Brake, obs
 /// Holds the session's lock: one session a record.
 fn hold(runs: &Path) -> Result<File, SessionFault> {
     let path = runs.with_extension("lock");
-    let fault = |source| SessionFault::Folder { path: path.clone(), source };
-    let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path).map_err(fault)?;
+    let fault = |source| SessionFault::Folder {
+        path: path.clone(),
+        source,
+    };
+    let file = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&path)
+        .map_err(fault)?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(fs::TryLockError::WouldBlock) => Err(SessionFault::Busy),
@@ -183,22 +209,43 @@ fn hold(runs: &Path) -> Result<File, SessionFault> {
 }
 
 fn workers(rules: &Rules, task: &Task<'_>, left: usize) -> usize {
-    let plan = if task.pilot { rules.pilot_plan() } else { rules.registered_plan() };
-    let jobs = usize::try_from(plan.len()).unwrap_or(usize::MAX).saturating_add(left);
+    let plan = if task.pilot {
+        rules.pilot_plan()
+    } else {
+        rules.registered_plan()
+    };
+    let jobs = usize::try_from(plan.len())
+        .unwrap_or(usize::MAX)
+        .saturating_add(left);
     let runs_max = usize::try_from(rules.protocol().allocation.runs_max).unwrap_or(usize::MAX);
     runs_max.min(jobs).clamp(1, WORKERS_MAX)
 }
 
 /// Sorts out what an earlier session left: what ended and can still be judged is returned; what
 /// nobody knows the ending of is recorded as lost. Runs executed elsewhere are not touched.
-fn recover(store: &mut Store, site: &Site<'_>, task: &Task<'_>) -> Result<VecDeque<Assignment>, SessionFault> {
-    let ours = store.open_runs()?.into_iter().filter(|run| run.executed == Executed::Here);
-    let (judgeable, lost): (Vec<Run>, Vec<Run>) = ours.partition(|run| run.state == State::Ended && site.is_judgeable(run.run));
+fn recover(
+    store: &mut Store,
+    site: &Site<'_>,
+    task: &Task<'_>,
+) -> Result<VecDeque<Assignment>, SessionFault> {
+    let ours = store
+        .open_runs()?
+        .into_iter()
+        .filter(|run| run.executed == Executed::Here);
+    let (judgeable, lost): (Vec<Run>, Vec<Run>) =
+        ours.partition(|run| run.state == State::Ended && site.is_judgeable(run.run));
     if !lost.is_empty() {
         store.write(|writer| {
             for run in &lost {
                 let note = Some("the session that executed it was killed".to_owned());
-                writer.apply(request(task.actor, Action::Close { run: run.run, cause: Cause::Lost, note }))?;
+                writer.apply(request(
+                    task.actor,
+                    Action::Close {
+                        run: run.run,
+                        cause: Cause::Lost,
+                        note,
+                    },
+                ))?;
             }
             Ok(())
         })?;
@@ -206,11 +253,23 @@ fn recover(store: &mut Store, site: &Site<'_>, task: &Task<'_>) -> Result<VecDeq
     for run in &lost {
         site.clean(run.run)?;
     }
-    Ok(judgeable.into_iter().map(|run| Assignment { run: run.run, task: run.task, arm: run.arm, seed: run.seed }).collect())
+    Ok(judgeable
+        .into_iter()
+        .map(|run| Assignment {
+            run: run.run,
+            task: run.task,
+            arm: run.arm,
+            seed: run.seed,
+        })
+        .collect())
 }
 
 fn request(actor: &str, action: Action) -> Request {
-    Request { actor: actor.to_owned(), key: None, action }
+    Request {
+        actor: actor.to_owned(),
+        key: None,
+        action,
+    }
 }
 
 /// What a worker does next.
@@ -239,19 +298,40 @@ struct Shift<'a> {
 }
 
 impl<'a> Desk<'a> {
-    fn new(store: &'a mut Store, rules: &'a Rules, task: &'a Task<'a>, brake: &'a Brake, observer: &'a dyn Observer, left: VecDeque<Assignment>) -> Self {
-        let shift = Shift { store, left, busy: 0, end: End::Waiting, fault: None };
-        Self { shift: Mutex::new(shift), rules, task, brake, observer }
+    fn new(
+        store: &'a mut Store,
+        rules: &'a Rules,
+        task: &'a Task<'a>,
+        brake: &'a Brake,
+        observer: &'a dyn Observer,
+        left: VecDeque<Assignment>,
+    ) -> Self {
+        let shift = Shift {
+            store,
+            left,
+            busy: 0,
+            end: End::Waiting,
+            fault: None,
+        };
+        Self {
+            shift: Mutex::new(shift),
+            rules,
+            task,
+            brake,
+            observer,
+        }
     }
 
     fn work(&self, site: &Site<'_>, workers: usize) {
         std::thread::scope(|scope| {
             for worker in 0..workers {
-                let spawned = std::thread::Builder::new().name(format!("worker-{worker}")).spawn_scoped(scope, move || {
-                    if let Err(fault) = self.worker(site, worker) {
-                        self.fail(fault);
-                    }
-                });
+                let spawned = std::thread::Builder::new()
+                    .name(format!("worker-{worker}"))
+                    .spawn_scoped(scope, move || {
+                        if let Err(fault) = self.worker(site, worker) {
+                            self.fail(fault);
+                        }
+                    });
                 if let Err(source) = spawned {
                     self.fail(SessionFault::Worker(source));
                     break;
@@ -261,7 +341,10 @@ impl<'a> Desk<'a> {
     }
 
     fn end(self) -> Result<End, SessionFault> {
-        let shift = self.shift.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let shift = self
+            .shift
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
         match (shift.fault, shift.end) {
             (Some(fault), _) => Err(fault),
             (None, End::Waiting) if self.brake.is_draining() => Ok(End::Interrupted),
@@ -276,7 +359,10 @@ impl<'a> Desk<'a> {
     }
 
     fn worker(&self, site: &Site<'_>, worker: usize) -> Result<(), SessionFault> {
-        let note = Note::open(self.task.runs, worker).map_err(|source| SessionFault::Folder { path: self.task.runs.to_owned(), source })?;
+        let note = Note::open(self.task.runs, worker).map_err(|source| SessionFault::Folder {
+            path: self.task.runs.to_owned(),
+            source,
+        })?;
         let mut report = None;
         loop {
             let closed = closed_runs(report.as_deref().unwrap_or_default());
@@ -289,7 +375,10 @@ impl<'a> Desk<'a> {
                 None => break,
             }
         }
-        note.remove().map_err(|source| SessionFault::Folder { path: self.task.runs.to_owned(), source })
+        note.remove().map_err(|source| SessionFault::Folder {
+            path: self.task.runs.to_owned(),
+            source,
+        })
     }
 
     /// Performs a job; returns what is to be recorded of it.
@@ -315,7 +404,13 @@ impl<'a> Desk<'a> {
         }
     }
 
-    fn judge(&self, site: &Site<'_>, note: &Note, assignment: &Assignment, mut reports: Vec<Action>) -> Result<Vec<Action>, SessionFault> {
+    fn judge(
+        &self,
+        site: &Site<'_>,
+        note: &Note,
+        assignment: &Assignment,
+        mut reports: Vec<Action>,
+    ) -> Result<Vec<Action>, SessionFault> {
         reports.extend(site.judge(assignment, note)?);
         Ok(reports)
     }
@@ -338,7 +433,11 @@ impl<'a> Desk<'a> {
         let mut report = report.unwrap_or_default();
         loop {
             let may_start = shift.fault.is_none() && !self.brake.is_draining();
-            let left = if may_start { shift.left.pop_front() } else { None };
+            let left = if may_start {
+                shift.left.pop_front()
+            } else {
+                None
+            };
             let news = !report.is_empty();
             let (granted, standing) = shift.store.write(|writer| {
                 self.apply(writer, std::mem::take(&mut report))?;
@@ -366,12 +465,19 @@ impl<'a> Desk<'a> {
                 self.brake.shared.changed.notify_all();
                 return Ok(None);
             }
-            shift = self.brake.shared.changed.wait(shift).unwrap_or_else(PoisonError::into_inner);
+            shift = self
+                .brake
+                .shared
+                .changed
+                .wait(shift)
+                .unwrap_or_else(PoisonError::into_inner);
         }
     }
 
     fn apply(&self, writer: &mut Writer<'_>, actions: Vec<Action>) -> Result<(), Fault> {
-        actions.into_iter().try_for_each(|action| writer.apply(request(self.task.actor, action)).map(drop))
+        actions
+            .into_iter()
+            .try_for_each(|action| writer.apply(request(self.task.actor, action)).map(drop))
     }
 
     /// Grants what may start now: controls of a task before its slots, then the plan.
@@ -399,7 +505,11 @@ impl<'a> Desk<'a> {
         for control in &self.rules.protocol().controls {
             match writer.newest_run(&next.task, &control.id)? {
                 Some(run) if !run.is_closed() => return Ok(Granted::Nothing),
-                Some(run) if !matches!(run.cause, Some(Cause::Lost | Cause::Cancelled | Cause::Stale)) => {}
+                Some(run)
+                    if !matches!(
+                        run.cause,
+                        Some(Cause::Lost | Cause::Cancelled | Cause::Stale)
+                    ) => {}
                 _ => return self.start(writer, &next.task, &control.id),
             }
         }
@@ -407,11 +517,30 @@ impl<'a> Desk<'a> {
     }
 
     fn start(&self, writer: &mut Writer<'_>, task: &str, arm: &str) -> Result<Granted, Fault> {
-        let action = Action::Start { task: task.to_owned(), arm: arm.to_owned(), executed: Executed::Here };
+        let action = Action::Start {
+            task: task.to_owned(),
+            arm: arm.to_owned(),
+            executed: Executed::Here,
+        };
         let Receipt { ruling, .. } = writer.apply(request(self.task.actor, action))?;
         Ok(match ruling.as_deref() {
-            Ok([Event::Started { run, task, arm, seed, .. }]) => {
-                let assignment = Assignment { run: *run, task: task.clone(), arm: arm.clone(), seed: *seed };
+            Ok(
+                [
+                    Event::Started {
+                        run,
+                        task,
+                        arm,
+                        seed,
+                        ..
+                    },
+                ],
+            ) => {
+                let assignment = Assignment {
+                    run: *run,
+                    task: task.clone(),
+                    arm: arm.clone(),
+                    seed: *seed,
+                };
                 Granted::Job(Job::Execute(assignment))
             }
             _ => Granted::Nothing,
@@ -419,7 +548,10 @@ impl<'a> Desk<'a> {
     }
 
     fn tell(&self, standing: &Standing) {
-        let arms = standing.arms.iter().filter(|(arm, _)| self.rules.protocol().arm(arm).is_some());
+        let arms = standing
+            .arms
+            .iter()
+            .filter(|(arm, _)| self.rules.protocol().arm(arm).is_some());
         self.observer.progress(Progress {
             slots: standing.slots,
             ended: standing.slots_ended,

@@ -23,14 +23,23 @@ pub struct Listening {
 pub fn listen(wish: impl Fn(Wish) + Send + 'static) -> std::io::Result<Listening> {
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
     let handle = signals.handle();
-    let thread = std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
-        let mut asked = false;
-        for signal in &mut signals {
-            let again = std::mem::replace(&mut asked, true);
-            wish(if signal == SIGINT && !again { Wish::Drain } else { Wish::End });
-        }
-    })?;
-    Ok(Listening { handle, thread: Some(thread) })
+    let thread = std::thread::Builder::new()
+        .name("signals".to_owned())
+        .spawn(move || {
+            let mut asked = false;
+            for signal in &mut signals {
+                let again = std::mem::replace(&mut asked, true);
+                wish(if signal == SIGINT && !again {
+                    Wish::Drain
+                } else {
+                    Wish::End
+                });
+            }
+        })?;
+    Ok(Listening {
+        handle,
+        thread: Some(thread),
+    })
 }
 
 impl Drop for Listening {

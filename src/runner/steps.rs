@@ -110,17 +110,33 @@ impl Site<'_> {
     /// Lays a fresh workspace and executes the arm in it.
     ///
     /// A fault comes with what is to be recorded of the run, if anything is.
-    pub fn execute(&self, assignment: &Assignment, note: &Note) -> (Option<Outcome>, Option<StepFault>) {
+    pub fn execute(
+        &self,
+        assignment: &Assignment,
+        note: &Note,
+    ) -> (Option<Outcome>, Option<StepFault>) {
         let run = assignment.run;
-        let closed = |cause, text: String| Some(Outcome::Closed(Action::Close { run, cause, note: Some(text) }));
+        let closed = |cause, text: String| {
+            Some(Outcome::Closed(Action::Close {
+                run,
+                cause,
+                note: Some(text),
+            }))
+        };
         if let Err(fault) = self.prepare(assignment) {
             return (closed(Cause::Failed, fault.to_string()), Some(fault));
         }
         match self.execute_arm(assignment, note) {
             Err(fault) => (closed(Cause::Failed, fault.to_string()), None),
-            Ok(ended) if ended.interrupted => (closed(Cause::Cancelled, "the operator ended it".to_owned()), None),
+            Ok(ended) if ended.interrupted => (
+                closed(Cause::Cancelled, "the operator ended it".to_owned()),
+                None,
+            ),
             Ok(ended) => {
-                let ending = Ending { wall: Some(Micros(ended.wall_us)), timed_out: ended.timed_out };
+                let ending = Ending {
+                    wall: Some(Micros(ended.wall_us)),
+                    timed_out: ended.timed_out,
+                };
                 let fault = ended.capture_fault.map(StepFault::from);
                 let execution = Execution {
                     exit: ended.exit,
@@ -130,7 +146,14 @@ impl Site<'_> {
                     stdout: Some(stream(&ended.stdout)),
                     stderr: Some(stream(&ended.stderr)),
                 };
-                (Some(Outcome::Ended(Action::Finish { run, ending, execution: Some(execution) })), fault)
+                (
+                    Some(Outcome::Ended(Action::Finish {
+                        run,
+                        ending,
+                        execution: Some(execution),
+                    })),
+                    fault,
+                )
             }
         }
     }
@@ -151,23 +174,50 @@ impl Site<'_> {
     pub fn judge(&self, assignment: &Assignment, note: &Note) -> Result<Option<Action>, StepFault> {
         let workspace = self.workspace(assignment.run);
         let protocol = self.rules.protocol();
-        let claim = protocol.claim.as_ref().and_then(|claim| text_of(tree::read_regular(&workspace, &claim.file, EVIDENCE_MAX as u64)));
-        let mut evidence = Evidence { judge: None, report: None, claim };
+        let claim = protocol.claim.as_ref().and_then(|claim| {
+            text_of(tree::read_regular(
+                &workspace,
+                &claim.file,
+                EVIDENCE_MAX as u64,
+            ))
+        });
+        let mut evidence = Evidence {
+            judge: None,
+            report: None,
+            claim,
+        };
         if let Some(judge) = &protocol.judge {
             self.lay_for_judge(assignment, &workspace)?;
             match self.execute_judge(assignment, note) {
                 Ok(ended) if ended.interrupted => return Ok(None),
                 Ok(ended) => {
-                    evidence.judge = Some(Judged { exit: ended.exit, signal: ended.signal, timed_out: ended.timed_out, fault: None });
+                    evidence.judge = Some(Judged {
+                        exit: ended.exit,
+                        signal: ended.signal,
+                        timed_out: ended.timed_out,
+                        fault: None,
+                    });
                     if let Some(fault) = ended.capture_fault {
                         return Err(fault.into());
                     }
                 }
-                Err(fault) => evidence.judge = Some(Judged { fault: Some(fault.to_string()), ..Judged::default() }),
+                Err(fault) => {
+                    evidence.judge = Some(Judged {
+                        fault: Some(fault.to_string()),
+                        ..Judged::default()
+                    })
+                }
             }
-            evidence.report = text_of(tree::read_regular(&workspace, &judge.report, EVIDENCE_MAX as u64));
+            evidence.report = text_of(tree::read_regular(
+                &workspace,
+                &judge.report,
+                EVIDENCE_MAX as u64,
+            ));
         }
-        Ok(Some(Action::Score { run: assignment.run, evidence: Some(evidence) }))
+        Ok(Some(Action::Score {
+            run: assignment.run,
+            evidence: Some(evidence),
+        }))
     }
 
     /// Removes the workspace of a run that is closed; captured output stays.
@@ -182,14 +232,21 @@ impl Site<'_> {
         let folder = self.folder(assignment.run);
         let workspace = self.workspace(assignment.run);
         for path in [&folder, &workspace] {
-            fs::create_dir(path).map_err(|source| StepFault::Folder { path: path.clone(), source })?;
+            fs::create_dir(path).map_err(|source| StepFault::Folder {
+                path: path.clone(),
+                source,
+            })?;
         }
         if let Some(copy) = &self.limits(&assignment.arm).copy {
             let path = self.fill(copy, assignment, false);
             let laid = tree::copy_tree(&self.base.join(&path), &workspace)?;
             self.unchanged(&path, laid)?;
         }
-        let arm = self.rules.protocol().arm(&assignment.arm).map(|arm| &self.rules.protocol().arms[arm]);
+        let arm = self
+            .rules
+            .protocol()
+            .arm(&assignment.arm)
+            .map(|arm| &self.rules.protocol().arms[arm]);
         for (to, from) in arm.iter().flat_map(|arm| &arm.files) {
             let laid = tree::lay(&self.base.join(from), &workspace, to)?;
             self.unchanged(from, laid)?;
@@ -198,7 +255,9 @@ impl Site<'_> {
     }
 
     fn lay_for_judge(&self, assignment: &Assignment, workspace: &Path) -> Result<(), StepFault> {
-        let Some(judge) = &self.rules.protocol().judge else { return Ok(()) };
+        let Some(judge) = &self.rules.protocol().judge else {
+            return Ok(());
+        };
         tree::clear(workspace, &judge.report)?;
         for (to, from) in &judge.files {
             let path = self.fill(from, assignment, false);
@@ -213,12 +272,16 @@ impl Site<'_> {
         let path = path.trim_end_matches('/');
         match self.rules.registration().files.get(path) {
             Some(registered) if *registered == Digest(found) => Ok(()),
-            _ => Err(StepFault::FileChanged { path: path.to_owned() }),
+            _ => Err(StepFault::FileChanged {
+                path: path.to_owned(),
+            }),
         }
     }
 
     fn unchanged_program(&self, command: &[String]) -> Result<(), StepFault> {
-        let path = command.first().map_or("", |program| program.trim_start_matches("./"));
+        let path = command
+            .first()
+            .map_or("", |program| program.trim_start_matches("./"));
         if self.rules.registration().files.contains_key(path) {
             self.unchanged(path, tree::file_digest(&self.base.join(path))?)?;
         }
@@ -227,7 +290,9 @@ impl Site<'_> {
 
     fn limits(&self, arm: &str) -> &Limits {
         let protocol = self.rules.protocol();
-        protocol.arm(arm).map_or(&protocol.execution, |arm| &protocol.arms[arm].execution)
+        protocol
+            .arm(arm)
+            .map_or(&protocol.execution, |arm| &protocol.arms[arm].execution)
     }
 
     fn command(&self, arm: &str) -> &[String] {
@@ -239,27 +304,56 @@ impl Site<'_> {
         }
     }
 
-    fn execute_arm(&self, assignment: &Assignment, note: &Note) -> Result<Ended, process::SpawnFault> {
+    fn execute_arm(
+        &self,
+        assignment: &Assignment,
+        note: &Note,
+    ) -> Result<Ended, process::SpawnFault> {
         let limits = self.limits(&assignment.arm);
         let control = self.rules.protocol().control(&assignment.arm).is_some();
         let folder = self.folder(assignment.run);
         let command = self.command(&assignment.arm);
-        self.spawn(assignment, command, limits, limits.timeout, control, [folder.join("stdout"), folder.join("stderr")], note)
+        self.spawn(
+            assignment,
+            command,
+            limits,
+            limits.timeout,
+            control,
+            [folder.join("stdout"), folder.join("stderr")],
+            note,
+        )
     }
 
-    fn execute_judge(&self, assignment: &Assignment, note: &Note) -> Result<Ended, process::SpawnFault> {
+    fn execute_judge(
+        &self,
+        assignment: &Assignment,
+        note: &Note,
+    ) -> Result<Ended, process::SpawnFault> {
         let protocol = self.rules.protocol();
-        let (command, timeout) = protocol.judge.as_ref().map_or((&[][..], None), |judge| (&judge.command[..], Some(judge.timeout)));
+        let (command, timeout) = protocol.judge.as_ref().map_or((&[][..], None), |judge| {
+            (&judge.command[..], Some(judge.timeout))
+        });
         let folder = self.folder(assignment.run);
         let output = [folder.join("judge.stdout"), folder.join("judge.stderr")];
         for path in &output {
             // Left by a judge that a killed session had started; absent is as good.
             let _ = fs::remove_file(path);
         }
-        self.spawn(assignment, command, &protocol.execution, timeout, true, output, note)
+        self.spawn(
+            assignment,
+            command,
+            &protocol.execution,
+            timeout,
+            true,
+            output,
+            note,
+        )
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the seven facts of an execution, told once")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the seven facts of an execution, told once"
+    )]
     fn spawn(
         &self,
         assignment: &Assignment,
@@ -270,7 +364,10 @@ impl Site<'_> {
         output: [PathBuf; 2],
         note: &Note,
     ) -> Result<Ended, process::SpawnFault> {
-        let command: Vec<String> = command.iter().map(|part| self.fill(part, assignment, true)).collect();
+        let command: Vec<String> = command
+            .iter()
+            .map(|part| self.fill(part, assignment, true))
+            .collect();
         let env = self.environment(assignment, limits, sees_task);
         let [stdout, stderr] = output;
         let job = Job {
@@ -289,17 +386,30 @@ impl Site<'_> {
     }
 
     /// Returns the whole environment: PATH, what the protocol says, and prereg's own names.
-    fn environment(&self, assignment: &Assignment, limits: &Limits, sees_task: bool) -> BTreeMap<OsString, OsString> {
+    fn environment(
+        &self,
+        assignment: &Assignment,
+        limits: &Limits,
+        sees_task: bool,
+    ) -> BTreeMap<OsString, OsString> {
         let passed = limits.env_pass.iter().map(String::as_str).chain(["PATH"]);
         let passed = passed.filter_map(|name| self.env.get_key_value(&OsString::from(name)));
-        let mut env: BTreeMap<OsString, OsString> = passed.map(|(name, value)| (name.clone(), value.clone())).collect();
+        let mut env: BTreeMap<OsString, OsString> = passed
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
         for (name, value) in &limits.env {
             env.insert(name.into(), self.fill(value, assignment, true).into());
         }
         if let Some(claim) = &self.rules.protocol().claim {
-            env.insert("PREREG_CLAIM".into(), self.workspace(assignment.run).join(&claim.file).into());
+            env.insert(
+                "PREREG_CLAIM".into(),
+                self.workspace(assignment.run).join(&claim.file).into(),
+            );
         }
-        let dir = self.rules.task(&assignment.task).and_then(|task| task.text("dir"));
+        let dir = self
+            .rules
+            .task(&assignment.task)
+            .and_then(|task| task.text("dir"));
         if let (Some(dir), true) = (dir, sees_task) {
             env.insert("PREREG_TASK_DIR".into(), self.base.join(dir).into());
         }
@@ -313,10 +423,16 @@ impl Site<'_> {
             match name {
                 "arm.id" => Some(assignment.arm.clone()),
                 "run.id" => Some(assignment.run.to_string()),
-                "run.label" => Some(format!("prereg-{}-{}", self.rules.protocol().study.id, assignment.run)),
+                "run.label" => Some(format!(
+                    "prereg-{}-{}",
+                    self.rules.protocol().study.id,
+                    assignment.run
+                )),
                 "run.seed" => Some(assignment.seed.unwrap_or_default().to_string()),
                 "run.dir" => Some(self.workspace(assignment.run).display().to_string()),
-                "task.dir" if absolute => task.and_then(|task| task.text("dir")).map(|dir| self.base.join(dir).display().to_string()),
+                "task.dir" if absolute => task
+                    .and_then(|task| task.text("dir"))
+                    .map(|dir| self.base.join(dir).display().to_string()),
                 _ => task.and_then(|task: &Task| crate::protocol::check::task_value(task, name)),
             }
         };
@@ -334,5 +450,9 @@ fn text_of(read: Result<Option<Vec<u8>>, TreeFault>) -> Option<String> {
 }
 
 fn stream(captured: &Captured) -> Stream {
-    Stream { bytes: captured.bytes, kept: captured.kept, digest: Digest(captured.digest) }
+    Stream {
+        bytes: captured.bytes,
+        kept: captured.kept,
+        digest: Digest(captured.digest),
+    }
 }

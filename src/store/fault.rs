@@ -30,7 +30,9 @@ pub enum Fault {
         message: String,
     },
     /// A commit failed, and whether it happened is not known.
-    #[error("the last commit is in doubt ({0}); run the same command again: what happened is kept, and nothing happens twice")]
+    #[error(
+        "the last commit is in doubt ({0}); run the same command again: what happened is kept, and nothing happens twice"
+    )]
     InDoubt(rusqlite::Error),
     /// The record's lock could not be taken.
     #[error("the record's lock `{}` cannot be taken: {source}", path.display())]
@@ -74,6 +76,9 @@ impl Fault {
 
     /// Makes the fault of a file beside the record.
     pub fn file(path: &Path, source: std::io::Error) -> Self {
-        Self::File { path: path.to_owned(), source }
+        Self::File {
+            path: path.to_owned(),
+            source,
+        }
     }
 }

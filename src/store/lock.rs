@@ -26,7 +26,11 @@ impl Lock {
         let mut name = OsString::from(record.as_os_str());
         name.push("-lock");
         let path = PathBuf::from(name);
-        let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
+        let file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(&path);
         match file {
             Ok(file) => Ok(Self { file, path }),
             Err(source) => Err(Fault::Lock { path, source }),
@@ -37,7 +41,10 @@ impl Lock {
     pub(super) fn hold(&self) -> Result<Held<'_>, Fault> {
         match self.file.lock() {
             Ok(()) => Ok(Held { file: &self.file }),
-            Err(source) => Err(Fault::Lock { path: self.path.clone(), source }),
+            Err(source) => Err(Fault::Lock {
+                path: self.path.clone(),
+                source,
+            }),
         }
     }
 }

@@ -76,12 +76,20 @@ impl Store {
     fn connect(path: &Path, flags: OpenFlags, clock: fn() -> Time) -> Result<Self> {
         let lock = Lock::beside(path)?;
         let held = lock.hold()?;
-        let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+        let connection =
+            Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
         connection.busy_timeout(BUSY)?;
         connection.set_prepared_statement_cache_capacity(64);
         prepare(&connection, path)?;
         drop(held);
-        Ok(Self { connection, path: path.to_owned(), lock: Some(lock), clock, salts: Salts::new()?, cache: Cache::default() })
+        Ok(Self {
+            connection,
+            path: path.to_owned(),
+            lock: Some(lock),
+            clock,
+            salts: Salts::new()?,
+            cache: Cache::default(),
+        })
     }
 
     /// Opens a record to read; nothing is written.
@@ -93,7 +101,14 @@ impl Store {
         let connection = Connection::open_with_flags(path, flags)?;
         connection.busy_timeout(BUSY)?;
         recognise(&connection, path)?;
-        Ok(Self { connection, path: path.to_owned(), lock: None, clock: || Time(0), salts: Salts::new()?, cache: Cache::default() })
+        Ok(Self {
+            connection,
+            path: path.to_owned(),
+            lock: None,
+            clock: || Time(0),
+            salts: Salts::new()?,
+            cache: Cache::default(),
+        })
     }
 
     /// Returns where the record stands.
@@ -155,26 +170,56 @@ impl Store {
 }
 
 /// Returns the rules of the protocol that was opened last, read again only when it changed.
-fn current_rules(connection: &Connection, cache: &mut Cache, opened: Option<Digest>) -> Result<Option<Arc<Rules>>> {
+fn current_rules(
+    connection: &Connection,
+    cache: &mut Cache,
+    opened: Option<Digest>,
+) -> Result<Option<Arc<Rules>>> {
     if cache.rules.as_ref().map(|rules| rules.digest()) == opened {
         return Ok(cache.rules.clone());
     }
-    let Some(Action::Open { registration, tasks, .. }) = open_action(connection)? else { return Ok(None) };
-    let broken = |message| Fault::Row { row: "the opened protocol".to_owned(), message };
-    cache.rules = Some(Arc::new(Rules::from_open(&registration, &tasks).map_err(broken)?));
+    let Some(Action::Open {
+        registration,
+        tasks,
+        ..
+    }) = open_action(connection)?
+    else {
+        return Ok(None);
+    };
+    let broken = |message| Fault::Row {
+        row: "the opened protocol".to_owned(),
+        message,
+    };
+    cache.rules = Some(Arc::new(
+        Rules::from_open(&registration, &tasks).map_err(broken)?,
+    ));
     Ok(cache.rules.clone())
 }
 
 fn open_action(connection: &Connection) -> Result<Option<Action>> {
-    let Some(seq) = rows::last_draft(connection)? else { return Ok(None) };
-    let Some(found) = rows::entry(connection, seq)? else { return Ok(None) };
-    let broken = |message| Fault::Row { row: format!("entry {seq}"), message };
-    Ok(Some(entry::read_body(&found.body).map_err(broken)?.command.action))
+    let Some(seq) = rows::last_draft(connection)? else {
+        return Ok(None);
+    };
+    let Some(found) = rows::entry(connection, seq)? else {
+        return Ok(None);
+    };
+    let broken = |message| Fault::Row {
+        row: format!("entry {seq}"),
+        message,
+    };
+    Ok(Some(
+        entry::read_body(&found.body)
+            .map_err(broken)?
+            .command
+            .action,
+    ))
 }
 
 /// Sets up a connection that writes, and the tables of a file that has none.
 fn prepare(connection: &Connection, path: &Path) -> Result<()> {
-    let empty: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).map_err(|error| foreign(error, path))?;
+    let empty: i64 = connection
+        .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
+        .map_err(|error| foreign(error, path))?;
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "fullfsync", true)?;
@@ -190,14 +235,20 @@ fn prepare(connection: &Connection, path: &Path) -> Result<()> {
 
 /// Refuses a file that is not a record, or is of a newer version.
 fn recognise(connection: &Connection, path: &Path) -> Result<()> {
-    let pragma = |name: &str| connection.query_row(&format!("PRAGMA {name}"), [], |row| row.get::<_, i64>(0));
+    let pragma = |name: &str| {
+        connection.query_row(&format!("PRAGMA {name}"), [], |row| row.get::<_, i64>(0))
+    };
     let application = pragma("application_id").map_err(|error| foreign(error, path))?;
     let version = pragma("user_version")?;
     if application != APPLICATION_ID {
         return Err(Fault::NotARecord(path.to_owned()));
     }
     if version > VERSION {
-        return Err(Fault::Newer { path: path.to_owned(), found: version, known: VERSION });
+        return Err(Fault::Newer {
+            path: path.to_owned(),
+            found: version,
+            known: VERSION,
+        });
     }
     Ok(())
 }

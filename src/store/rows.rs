@@ -14,27 +14,48 @@ type Result<T> = std::result::Result<T, Fault>;
 
 /// Returns the newest entry's number and digest.
 pub(super) fn head(connection: &Connection) -> Result<Head> {
-    let mut statement = connection.prepare_cached("SELECT seq, digest FROM entries ORDER BY seq DESC LIMIT 1")?;
-    let head = statement.query_row([], |row| Ok(Head { seq: unsigned(row, 0)?, digest: digest(row, 1)? })).optional()?;
+    let mut statement =
+        connection.prepare_cached("SELECT seq, digest FROM entries ORDER BY seq DESC LIMIT 1")?;
+    let head = statement
+        .query_row([], |row| {
+            Ok(Head {
+                seq: unsigned(row, 0)?,
+                digest: digest(row, 1)?,
+            })
+        })
+        .optional()?;
     Ok(head.unwrap_or(Head::EMPTY))
 }
 
 /// Appends an entry.
 pub(super) fn append(connection: &Connection, entry: &Entry) -> Result<()> {
-    let mut statement = connection.prepare_cached("INSERT INTO entries (seq, digest, body, opening) VALUES (?1, ?2, ?3, ?4)")?;
-    statement.execute(params![signed(entry.seq), entry.digest.0.as_slice(), entry.body, entry.opening])?;
+    let mut statement = connection.prepare_cached(
+        "INSERT INTO entries (seq, digest, body, opening) VALUES (?1, ?2, ?3, ?4)",
+    )?;
+    statement.execute(params![
+        signed(entry.seq),
+        entry.digest.0.as_slice(),
+        entry.body,
+        entry.opening
+    ])?;
     Ok(())
 }
 
 /// Returns an entry.
 pub(super) fn entry(connection: &Connection, seq: u64) -> Result<Option<Entry>> {
-    let mut statement = connection.prepare_cached("SELECT seq, digest, body, opening FROM entries WHERE seq = ?1")?;
+    let mut statement = connection
+        .prepare_cached("SELECT seq, digest, body, opening FROM entries WHERE seq = ?1")?;
     Ok(statement.query_row([signed(seq)], read_entry).optional()?)
 }
 
 /// Hands every entry to a function, in order, until it is satisfied.
-pub(super) fn each_entry<E: From<Fault>>(connection: &Connection, mut each: impl FnMut(Entry) -> std::result::Result<(), E>) -> std::result::Result<(), E> {
-    let mut statement = connection.prepare("SELECT seq, digest, body, opening FROM entries ORDER BY seq").map_err(Fault::from)?;
+pub(super) fn each_entry<E: From<Fault>>(
+    connection: &Connection,
+    mut each: impl FnMut(Entry) -> std::result::Result<(), E>,
+) -> std::result::Result<(), E> {
+    let mut statement = connection
+        .prepare("SELECT seq, digest, body, opening FROM entries ORDER BY seq")
+        .map_err(Fault::from)?;
     let mut rows = statement.query([]).map_err(Fault::from)?;
     while let Some(row) = rows.next().map_err(Fault::from)? {
         each(read_entry(row).map_err(Fault::from)?)?;
@@ -43,37 +64,52 @@ pub(super) fn each_entry<E: From<Fault>>(connection: &Connection, mut each: impl
 }
 
 fn read_entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
-    Ok(Entry { seq: unsigned(row, 0)?, digest: digest(row, 1)?, body: row.get(2)?, opening: row.get(3)? })
+    Ok(Entry {
+        seq: unsigned(row, 0)?,
+        digest: digest(row, 1)?,
+        body: row.get(2)?,
+        opening: row.get(3)?,
+    })
 }
 
 /// Returns the entry that an operation's key belongs to.
 pub(super) fn key(connection: &Connection, key: &str) -> Result<Option<u64>> {
     let mut statement = connection.prepare_cached("SELECT seq FROM keys WHERE key = ?1")?;
-    Ok(statement.query_row([key], |row| unsigned(row, 0)).optional()?)
+    Ok(statement
+        .query_row([key], |row| unsigned(row, 0))
+        .optional()?)
 }
 
 /// Keeps the entry that an operation's key belongs to.
 pub(super) fn save_key(connection: &Connection, key: &str, seq: u64) -> Result<()> {
-    connection.prepare_cached("INSERT INTO keys (key, seq) VALUES (?1, ?2)")?.execute(params![key, signed(seq)])?;
+    connection
+        .prepare_cached("INSERT INTO keys (key, seq) VALUES (?1, ?2)")?
+        .execute(params![key, signed(seq)])?;
     Ok(())
 }
 
 /// Returns the entry that opened the last draft.
 pub(super) fn last_draft(connection: &Connection) -> Result<Option<u64>> {
-    let mut statement = connection.prepare_cached("SELECT seq FROM drafts ORDER BY draft DESC LIMIT 1")?;
+    let mut statement =
+        connection.prepare_cached("SELECT seq FROM drafts ORDER BY draft DESC LIMIT 1")?;
     Ok(statement.query_row([], |row| unsigned(row, 0)).optional()?)
 }
 
 /// Keeps the entry that opened a draft.
 pub(super) fn save_draft(connection: &Connection, draft: u64, seq: u64) -> Result<()> {
-    connection.prepare_cached("INSERT INTO drafts (draft, seq) VALUES (?1, ?2)")?.execute(params![signed(draft), signed(seq)])?;
+    connection
+        .prepare_cached("INSERT INTO drafts (draft, seq) VALUES (?1, ?2)")?
+        .execute(params![signed(draft), signed(seq)])?;
     Ok(())
 }
 
 /// Returns the standing; that of an empty record where there is none.
 pub(super) fn standing(connection: &Connection) -> Result<Standing> {
     let mut statement = connection.prepare_cached("SELECT facts FROM standing WHERE one = 1")?;
-    match statement.query_row([], |row| row.get::<_, String>(0)).optional()? {
+    match statement
+        .query_row([], |row| row.get::<_, String>(0))
+        .optional()?
+    {
         Some(facts) => read("standing", &facts),
         None => Ok(Standing::default()),
     }
@@ -91,8 +127,12 @@ pub(super) fn save_standing(connection: &Connection, standing: &Standing) -> Res
 /// Returns a run.
 pub(super) fn run(connection: &Connection, run: RunId) -> Result<Option<Run>> {
     let mut statement = connection.prepare_cached("SELECT facts FROM runs WHERE run = ?1")?;
-    let facts: Option<String> = statement.query_row([signed(run.0)], |row| row.get(0)).optional()?;
-    facts.map(|facts| read(&format!("run {run}"), &facts)).transpose()
+    let facts: Option<String> = statement
+        .query_row([signed(run.0)], |row| row.get(0))
+        .optional()?;
+    facts
+        .map(|facts| read(&format!("run {run}"), &facts))
+        .transpose()
 }
 
 /// Saves a run.
@@ -101,36 +141,63 @@ pub(super) fn save_run(connection: &Connection, run: &Run) -> Result<()> {
         "INSERT INTO runs (run, task, arm, state, facts) VALUES (?1, ?2, ?3, ?4, ?5)
          ON CONFLICT (run) DO UPDATE SET state = excluded.state, facts = excluded.facts",
     )?;
-    statement.execute(params![signed(run.run.0), run.task, run.arm, run.state.text(), write(run)])?;
+    statement.execute(params![
+        signed(run.run.0),
+        run.task,
+        run.arm,
+        run.state.text(),
+        write(run)
+    ])?;
     Ok(())
 }
 
 /// Returns the newest run of an arm or control on a task.
 pub(super) fn newest_run(connection: &Connection, task: &str, arm: &str) -> Result<Option<Run>> {
-    let mut statement = connection.prepare_cached("SELECT facts FROM runs WHERE task = ?1 AND arm = ?2 ORDER BY run DESC LIMIT 1")?;
-    let facts: Option<String> = statement.query_row([task, arm], |row| row.get(0)).optional()?;
+    let mut statement = connection.prepare_cached(
+        "SELECT facts FROM runs WHERE task = ?1 AND arm = ?2 ORDER BY run DESC LIMIT 1",
+    )?;
+    let facts: Option<String> = statement
+        .query_row([task, arm], |row| row.get(0))
+        .optional()?;
     facts.map(|facts| read("a run", &facts)).transpose()
 }
 
 /// Returns the runs that are live or ended, in order.
 pub(super) fn open_runs(connection: &Connection) -> Result<Vec<Run>> {
-    let mut statement = connection.prepare_cached("SELECT facts FROM runs WHERE state IN ('live', 'ended') ORDER BY run")?;
+    let mut statement = connection
+        .prepare_cached("SELECT facts FROM runs WHERE state IN ('live', 'ended') ORDER BY run")?;
     let facts = statement.query_map([], |row| row.get::<_, String>(0))?;
     facts.map(|facts| read("a run", &facts?)).collect()
 }
 
 /// Hands every run to a function, in order.
-pub(super) fn each_run<E: From<Fault>>(connection: &Connection, mut each: impl FnMut(Run) -> std::result::Result<(), E>) -> std::result::Result<(), E> {
-    let mut statement = connection.prepare("SELECT facts, run, task, arm, state FROM runs ORDER BY run").map_err(Fault::from)?;
+pub(super) fn each_run<E: From<Fault>>(
+    connection: &Connection,
+    mut each: impl FnMut(Run) -> std::result::Result<(), E>,
+) -> std::result::Result<(), E> {
+    let mut statement = connection
+        .prepare("SELECT facts, run, task, arm, state FROM runs ORDER BY run")
+        .map_err(Fault::from)?;
     let mut rows = statement.query([]).map_err(Fault::from)?;
     while let Some(row) = rows.next().map_err(Fault::from)? {
         let facts: String = row.get(0).map_err(Fault::from)?;
         let run: Run = read("a run", &facts)?;
         let columns = || Ok((unsigned(row, 1)?, row.get(2)?, row.get(3)?, row.get(4)?));
         let columns: (u64, String, String, String) = columns().map_err(Fault::Storage)?;
-        if columns != (run.run.0, run.task.clone(), run.arm.clone(), run.state.text().to_owned()) {
+        if columns
+            != (
+                run.run.0,
+                run.task.clone(),
+                run.arm.clone(),
+                run.state.text().to_owned(),
+            )
+        {
             let message = "its columns are not what its facts say".to_owned();
-            return Err(Fault::Row { row: format!("run {}", run.run), message }.into());
+            return Err(Fault::Row {
+                row: format!("run {}", run.run),
+                message,
+            }
+            .into());
         }
         each(run)?;
     }
@@ -139,8 +206,11 @@ pub(super) fn each_run<E: From<Fault>>(connection: &Connection, mut each: impl F
 
 /// Returns a lane.
 pub(super) fn lane(connection: &Connection, id: LaneId) -> Result<Option<Lane>> {
-    let mut statement = connection.prepare_cached("SELECT facts FROM lanes WHERE draft = ?1 AND number = ?2")?;
-    let facts: Option<String> = statement.query_row([signed(id.draft), signed(id.number)], |row| row.get(0)).optional()?;
+    let mut statement =
+        connection.prepare_cached("SELECT facts FROM lanes WHERE draft = ?1 AND number = ?2")?;
+    let facts: Option<String> = statement
+        .query_row([signed(id.draft), signed(id.number)], |row| row.get(0))
+        .optional()?;
     facts.map(|facts| read("a lane", &facts)).transpose()
 }
 
@@ -151,16 +221,34 @@ pub(super) fn save_lane(connection: &Connection, id: LaneId, lane: Lane) -> Resu
          ON CONFLICT (draft, number) DO UPDATE SET ready = excluded.ready, facts = excluded.facts",
     )?;
     let ready = lane.ready().filter(|_| id.draft == 0).map(signed);
-    statement.execute(params![signed(id.draft), signed(id.number), ready, write(&lane)])?;
+    statement.execute(params![
+        signed(id.draft),
+        signed(id.number),
+        ready,
+        write(&lane)
+    ])?;
     Ok(())
 }
 
 /// Hands every lane to a function.
-pub(super) fn each_lane<E: From<Fault>>(connection: &Connection, mut each: impl FnMut(LaneId, Lane) -> std::result::Result<(), E>) -> std::result::Result<(), E> {
-    let mut statement = connection.prepare("SELECT draft, number, facts FROM lanes").map_err(Fault::from)?;
+pub(super) fn each_lane<E: From<Fault>>(
+    connection: &Connection,
+    mut each: impl FnMut(LaneId, Lane) -> std::result::Result<(), E>,
+) -> std::result::Result<(), E> {
+    let mut statement = connection
+        .prepare("SELECT draft, number, facts FROM lanes")
+        .map_err(Fault::from)?;
     let mut rows = statement.query([]).map_err(Fault::from)?;
     while let Some(row) = rows.next().map_err(Fault::from)? {
-        let read_row = || Ok((LaneId { draft: unsigned(row, 0)?, number: unsigned(row, 1)? }, row.get(2)?));
+        let read_row = || {
+            Ok((
+                LaneId {
+                    draft: unsigned(row, 0)?,
+                    number: unsigned(row, 1)?,
+                },
+                row.get(2)?,
+            ))
+        };
         let (id, facts): (LaneId, String) = read_row().map_err(Fault::Storage)?;
         each(id, read("a lane", &facts)?)?;
     }
@@ -169,11 +257,16 @@ pub(super) fn each_lane<E: From<Fault>>(connection: &Connection, mut each: impl 
 
 /// Puts into a slice the earliest lane that may start and that the slice has not touched.
 pub(super) fn load_ready(connection: &Connection, slice: &mut Slice) -> Result<()> {
-    let mut statement = connection.prepare_cached("SELECT number, facts FROM lanes WHERE ready IS NOT NULL ORDER BY ready LIMIT ?1")?;
+    let mut statement = connection.prepare_cached(
+        "SELECT number, facts FROM lanes WHERE ready IS NOT NULL ORDER BY ready LIMIT ?1",
+    )?;
     // Lanes that the slice holds are newer there; one more than those is enough.
     let mut rows = statement.query([signed(slice.lanes.len() as u64 + 1)])?;
     while let Some(row) = rows.next()? {
-        let id = LaneId { draft: 0, number: unsigned(row, 0)? };
+        let id = LaneId {
+            draft: 0,
+            number: unsigned(row, 0)?,
+        };
         if !slice.lanes.contains_key(&id) {
             let facts: String = row.get(1)?;
             slice.set_lane(id, read("a lane", &facts)?);
@@ -184,7 +277,10 @@ pub(super) fn load_ready(connection: &Connection, slice: &mut Slice) -> Result<(
 }
 
 fn read<T: DeserializeOwned>(row: &str, facts: &str) -> Result<T> {
-    serde_json::from_str(facts).map_err(|error| Fault::Row { row: row.to_owned(), message: error.to_string() })
+    serde_json::from_str(facts).map_err(|error| Fault::Row {
+        row: row.to_owned(),
+        message: error.to_string(),
+    })
 }
 
 fn write(facts: &impl Serialize) -> String {

@@ -32,8 +32,14 @@ impl From<Fault> for End {
     fn from(fault: Fault) -> Self {
         match fault {
             // A row that cannot be read back is a broken record, not a broken world.
-            Fault::Row { row, message } => Self::Diverged(Divergence::new(Code::TablesDiffer, 0, format!("{row}: {message}"))),
-            Fault::Storage(error) if is_corruption(&error) => Self::Diverged(Divergence::new(Code::NotARecord, 0, error.to_string())),
+            Fault::Row { row, message } => Self::Diverged(Divergence::new(
+                Code::TablesDiffer,
+                0,
+                format!("{row}: {message}"),
+            )),
+            Fault::Storage(error) if is_corruption(&error) => {
+                Self::Diverged(Divergence::new(Code::NotARecord, 0, error.to_string()))
+            }
             other => Self::Fault(other),
         }
     }
@@ -48,8 +54,14 @@ impl From<Divergence> for End {
 fn is_corruption(error: &rusqlite::Error) -> bool {
     use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase, TypeMismatch};
     match error {
-        rusqlite::Error::SqliteFailure(failure, _) => matches!(failure.code, DatabaseCorrupt | NotADatabase | TypeMismatch | rusqlite::ErrorCode::Unknown),
-        rusqlite::Error::InvalidColumnType(..) | rusqlite::Error::FromSqlConversionFailure(..) | rusqlite::Error::IntegralValueOutOfRange(..) | rusqlite::Error::Utf8Error(..) => true,
+        rusqlite::Error::SqliteFailure(failure, _) => matches!(
+            failure.code,
+            DatabaseCorrupt | NotADatabase | TypeMismatch | rusqlite::ErrorCode::Unknown
+        ),
+        rusqlite::Error::InvalidColumnType(..)
+        | rusqlite::Error::FromSqlConversionFailure(..)
+        | rusqlite::Error::IntegralValueOutOfRange(..)
+        | rusqlite::Error::Utf8Error(..) => true,
         _ => false,
     }
 }
@@ -61,9 +73,15 @@ pub fn verify(path: &Path) -> Result<Verdict, Fault> {
         _ => Fault::file(path, source),
     })?;
     let mut magic = [0; 16];
-    let read = file.read(&mut magic).map_err(|source| Fault::file(path, source))?;
+    let read = file
+        .read(&mut magic)
+        .map_err(|source| Fault::file(path, source))?;
     drop(file);
-    let verified = if magic[..read] == *b"SQLite format 3\0" { record(path) } else { exported(path) };
+    let verified = if magic[..read] == *b"SQLite format 3\0" {
+        record(path)
+    } else {
+        exported(path)
+    };
     match verified {
         Ok(audit) => Ok(Verdict::Verified(Box::new(audit))),
         Err(End::Diverged(divergence)) => Ok(Verdict::Diverged(divergence)),
@@ -73,11 +91,18 @@ pub fn verify(path: &Path) -> Result<Verdict, Fault> {
 
 fn record(path: &Path) -> Result<Audit, End> {
     let store = Store::read(path).map_err(|fault| match fault {
-        Fault::NotARecord(_) => End::Diverged(Divergence::new(Code::NotARecord, 0, "the file is a database, but not a record of prereg")),
+        Fault::NotARecord(_) => End::Diverged(Divergence::new(
+            Code::NotARecord,
+            0,
+            "the file is a database, but not a record of prereg",
+        )),
         other => End::from(other),
     })?;
     // One snapshot of everything, beside whoever writes.
-    let snapshot = store.connection.unchecked_transaction().map_err(Fault::from)?;
+    let snapshot = store
+        .connection
+        .unchecked_transaction()
+        .map_err(Fault::from)?;
     let mut auditor = Auditor::default();
     rows::each_entry(&snapshot, |entry| auditor.check(&entry).map_err(End::from))?;
     let audit = auditor.finish()?;
@@ -89,58 +114,100 @@ fn record(path: &Path) -> Result<Audit, End> {
 fn compare_tables(connection: &Connection, folded: &Slice) -> Result<(), End> {
     let differ = |message: String| End::Diverged(Divergence::new(Code::TablesDiffer, 0, message));
     if rows::standing(connection)? != folded.standing {
-        return Err(differ("the table `standing` is not what the entries say".to_owned()));
+        return Err(differ(
+            "the table `standing` is not what the entries say".to_owned(),
+        ));
     }
     let mut runs = 0;
     rows::each_run(connection, |run: Run| {
         runs += 1;
-        if folded.run(run.run) == Some(&run) { Ok(()) } else { Err(differ(format!("the row of run {} is not what the entries say", run.run))) }
+        if folded.run(run.run) == Some(&run) {
+            Ok(())
+        } else {
+            Err(differ(format!(
+                "the row of run {} is not what the entries say",
+                run.run
+            )))
+        }
     })?;
     if runs != folded.runs.len() {
-        return Err(differ("the table `runs` lacks a run that the entries started".to_owned()));
+        return Err(differ(
+            "the table `runs` lacks a run that the entries started".to_owned(),
+        ));
     }
     let mut lanes = 0;
     rows::each_lane(connection, |id: LaneId, lane: Lane| {
         lanes += 1;
-        if folded.lane(id) == Some(lane) { Ok(()) } else { Err(differ(format!("the row of lane {} is not what the entries say", id.number))) }
+        if folded.lane(id) == Some(lane) {
+            Ok(())
+        } else {
+            Err(differ(format!(
+                "the row of lane {} is not what the entries say",
+                id.number
+            )))
+        }
     })?;
     if lanes != folded.lanes.len() {
-        return Err(differ("the table `lanes` lacks a lane that the entries opened".to_owned()));
+        return Err(differ(
+            "the table `lanes` lacks a lane that the entries opened".to_owned(),
+        ));
     }
     Ok(())
 }
 
 fn exported(path: &Path) -> Result<Audit, End> {
     let file = File::open(path).map_err(|source| Fault::file(path, source))?;
-    let mut lines = Lines { reader: BufReader::with_capacity(1 << 18, file), line: Vec::new(), path };
-    let broken = |code, entry, message: String| End::Diverged(Divergence::new(code, entry, message));
+    let mut lines = Lines {
+        reader: BufReader::with_capacity(1 << 18, file),
+        line: Vec::new(),
+        path,
+    };
+    let broken =
+        |code, entry, message: String| End::Diverged(Divergence::new(code, entry, message));
     let header = match lines.next()? {
         Some(line) => Header::read(&line),
         None => return Err(broken(Code::NotARecord, 0, "the file is empty".to_owned())),
     };
     let header = header.map_err(|fault| match fault {
         HeaderFault::Broken(message) => broken(Code::NotARecord, 0, message),
-        HeaderFault::Newer(version) => {
-            End::Fault(Fault::Newer { path: path.to_owned(), found: i64::from(version), known: i64::from(export::VERSION) })
-        }
+        HeaderFault::Newer(version) => End::Fault(Fault::Newer {
+            path: path.to_owned(),
+            found: i64::from(version),
+            known: i64::from(export::VERSION),
+        }),
     })?;
     let mut auditor = Auditor::default();
     while let Some(line) = lines.next()? {
         let place = auditor.head().seq + 1;
-        let entry = export::read_entry(&line).map_err(|message| broken(Code::LineSyntax, place, message))?;
+        let entry = export::read_entry(&line)
+            .map_err(|message| broken(Code::LineSyntax, place, message))?;
         auditor.check(&entry)?;
         if header.sealed && entry.opening.is_some() {
-            return Err(broken(Code::LineSyntax, place, "the header says that openings are left out, and one stands here".to_owned()));
+            return Err(broken(
+                Code::LineSyntax,
+                place,
+                "the header says that openings are left out, and one stands here".to_owned(),
+            ));
         }
     }
     let audit = auditor.finish()?;
     if (audit.head.seq, audit.head.digest) != (header.entries, header.head) {
-        let message = format!("the header counts {} entries, and {} stand here", header.entries, audit.head.seq);
+        let message = format!(
+            "the header counts {} entries, and {} stand here",
+            header.entries, audit.head.seq
+        );
         return Err(broken(Code::HeadDiffers, 0, message));
     }
-    let study = audit.rules.as_ref().map(|rules| rules.protocol().study.id.as_str());
+    let study = audit
+        .rules
+        .as_ref()
+        .map(|rules| rules.protocol().study.id.as_str());
     if study != Some(header.study.as_str()) {
-        return Err(broken(Code::HeadDiffers, 0, "the header names another study".to_owned()));
+        return Err(broken(
+            Code::HeadDiffers,
+            0,
+            "the header names another study".to_owned(),
+        ));
     }
     Ok(audit)
 }
@@ -155,12 +222,18 @@ struct Lines<'p> {
 impl Lines<'_> {
     fn next(&mut self) -> Result<Option<String>, End> {
         self.line.clear();
-        let read = self.reader.read_until(b'\n', &mut self.line).map_err(|source| Fault::file(self.path, source))?;
+        let read = self
+            .reader
+            .read_until(b'\n', &mut self.line)
+            .map_err(|source| Fault::file(self.path, source))?;
         if read == 0 {
             return Ok(None);
         }
         let broken = |message: &str| End::Diverged(Divergence::new(Code::LineSyntax, 0, message));
-        let line = self.line.strip_suffix(b"\n").ok_or_else(|| broken("the last line has no end; the file is cut off"))?;
+        let line = self
+            .line
+            .strip_suffix(b"\n")
+            .ok_or_else(|| broken("the last line has no end; the file is cut off"))?;
         match std::str::from_utf8(line) {
             Ok(line) => Ok(Some(line.to_owned())),
             Err(_) => Err(broken("a line is not UTF-8")),

@@ -48,9 +48,14 @@ impl Store {
     ///
     /// A fault rolls everything back.
     pub fn write<T>(&mut self, work: impl FnOnce(&mut Writer<'_>) -> Result<T>) -> Result<T> {
-        let lock = self.lock.as_ref().ok_or_else(|| Fault::NotFound(self.path.clone()))?;
+        let lock = self
+            .lock
+            .as_ref()
+            .ok_or_else(|| Fault::NotFound(self.path.clone()))?;
         let held = lock.hold()?;
-        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let transaction = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)?;
         let head = rows::head(&transaction)?;
         if self.cache.head != Some(head) {
             self.cache.standing = rows::standing(&transaction)?;
@@ -63,7 +68,10 @@ impl Store {
             salts: &mut self.salts,
             head,
             now: (self.clock)(),
-            slice: Slice { standing, ..Slice::default() },
+            slice: Slice {
+                standing,
+                ..Slice::default()
+            },
             runs: BTreeSet::new(),
             lanes: BTreeSet::new(),
         };
@@ -94,7 +102,12 @@ impl Writer<'_> {
     pub fn apply(&mut self, request: Request) -> Result<Receipt> {
         let at = self.now.max(self.slice.standing.at);
         let key = request.key.unwrap_or_else(|| self.salts.key());
-        let command = Command { at, actor: request.actor, key, action: request.action };
+        let command = Command {
+            at,
+            actor: request.actor,
+            key,
+            action: request.action,
+        };
         if let Some(first) = self.first_answer(&command)? {
             return Ok(first);
         }
@@ -102,25 +115,44 @@ impl Writer<'_> {
         self.load(rules.as_deref(), &command)?;
         let expired = decide::due(rules.as_deref(), &self.slice, &command);
         for run in &expired {
-            let expiry = Command { actor: "engine".to_owned(), key: format!("expire-{run}"), action: Action::Expire { run: *run }, ..command.clone() };
+            let expiry = Command {
+                actor: "engine".to_owned(),
+                key: format!("expire-{run}"),
+                action: Action::Expire { run: *run },
+                ..command.clone()
+            };
             self.load(rules.as_deref(), &expiry)?;
             let _ = self.answer(rules.as_deref(), &expiry)?;
         }
         self.load(rules.as_deref(), &command)?;
         let (seq, ruling) = self.answer(rules.as_deref(), &command)?;
-        Ok(Receipt { seq, at, ruling, repeated: false, expired })
+        Ok(Receipt {
+            seq,
+            at,
+            ruling,
+            repeated: false,
+            expired,
+        })
     }
 
     /// Says what may start next in the registered plan.
     pub fn peek(&mut self) -> Result<Peek> {
-        let Some(rules) = self.rules()? else { return Ok(Peek::Wait) };
+        let Some(rules) = self.rules()? else {
+            return Ok(Peek::Wait);
+        };
         rows::load_ready(self.connection, &mut self.slice)?;
-        Ok(decide::peek(&rules, &self.slice, self.now.max(self.slice.standing.at)))
+        Ok(decide::peek(
+            &rules,
+            &self.slice,
+            self.now.max(self.slice.standing.at),
+        ))
     }
 
     /// Says which pilot slot may start next, in the order of the pilot plan.
     pub fn peek_pilot(&mut self) -> Result<Option<Next>> {
-        let Some(rules) = self.rules()? else { return Ok(None) };
+        let Some(rules) = self.rules()? else {
+            return Ok(None);
+        };
         let draft = self.slice.standing.draft;
         for number in 0..rules.pilot_plan().len() {
             let id = LaneId { draft, number };
@@ -147,7 +179,12 @@ impl Writer<'_> {
 
     /// Returns the newest run of an arm or control on a task.
     pub fn newest_run(&self, task: &str, arm: &str) -> Result<Option<Run>> {
-        let newer = self.slice.runs.values().flatten().rfind(|run| run.task == task && run.arm == arm && self.runs.contains(&run.run));
+        let newer = self
+            .slice
+            .runs
+            .values()
+            .flatten()
+            .rfind(|run| run.task == task && run.arm == arm && self.runs.contains(&run.run));
         match newer {
             Some(run) => Ok(Some(run.clone())),
             None => rows::newest_run(self.connection, task, arm),
@@ -155,17 +192,31 @@ impl Writer<'_> {
     }
 
     fn first_answer(&self, command: &Command) -> Result<Option<Receipt>> {
-        let Some(seq) = rows::key(self.connection, &command.key)? else { return Ok(None) };
-        let broken = |message| Fault::Row { row: format!("entry {seq}"), message };
-        let found = rows::entry(self.connection, seq)?.ok_or_else(|| broken("it is missing".to_owned()))?;
+        let Some(seq) = rows::key(self.connection, &command.key)? else {
+            return Ok(None);
+        };
+        let broken = |message| Fault::Row {
+            row: format!("entry {seq}"),
+            message,
+        };
+        let found =
+            rows::entry(self.connection, seq)?.ok_or_else(|| broken("it is missing".to_owned()))?;
         let body = entry::read_body(&found.body).map_err(broken)?;
         let same = same_operation(&body.command, command, found.opening.as_deref());
         let ruling = match (same, body.ruling) {
-            (false, _) => Err(Refusal::KeyReused { key: command.key.clone() }),
+            (false, _) => Err(Refusal::KeyReused {
+                key: command.key.clone(),
+            }),
             (true, Answer::Granted(events)) => Ok(events),
             (true, Answer::Refused(refusal)) => Err(refusal),
         };
-        Ok(Some(Receipt { seq: Some(seq), at: body.command.at, ruling, repeated: same, expired: Vec::new() }))
+        Ok(Some(Receipt {
+            seq: Some(seq),
+            at: body.command.at,
+            ruling,
+            repeated: same,
+            expired: Vec::new(),
+        }))
     }
 
     /// Loads what a command needs, until nothing is missing.
@@ -196,15 +247,27 @@ impl Writer<'_> {
     }
 
     /// Decides a command, appends the entry and folds what happened.
-    fn answer(&mut self, rules: Option<&Rules>, command: &Command) -> Result<(Option<u64>, Ruling)> {
+    fn answer(
+        &mut self,
+        rules: Option<&Rules>,
+        command: &Command,
+    ) -> Result<(Option<u64>, Ruling)> {
         let ruling = decide::decide(rules, &self.slice, command);
         if ruling.as_ref().is_ok_and(Vec::is_empty) {
             return Ok((None, ruling));
         }
-        let sealed = entry::seal(self.head, command, Answer::from(ruling.clone()), self.salts.next());
+        let sealed = entry::seal(
+            self.head,
+            command,
+            Answer::from(ruling.clone()),
+            self.salts.next(),
+        );
         rows::append(self.connection, &sealed)?;
         rows::save_key(self.connection, &command.key, sealed.seq)?;
-        self.head = Head { seq: sealed.seq, digest: sealed.digest };
+        self.head = Head {
+            seq: sealed.seq,
+            digest: sealed.digest,
+        };
         match &ruling {
             Ok(events) => self.fold(command, events, sealed.seq)?,
             Err(_) => self.slice.standing.at = command.at,
@@ -252,7 +315,9 @@ impl Writer<'_> {
 fn same_operation(first: &Command, again: &Command, opening: Option<&str>) -> bool {
     let mut first = first.action.clone();
     if let Some(opening) = opening.and_then(|opening| entry::read_opening(opening).ok())
-        && let Some(value) = first.sealed_name().and_then(|name| opening.values.get(name))
+        && let Some(value) = first
+            .sealed_name()
+            .and_then(|name| opening.values.get(name))
         && first.open(value.clone()).is_err()
     {
         return false;
@@ -271,7 +336,9 @@ impl Salts {
     /// Asks the system for a seed, once a process.
     pub(super) fn new() -> Result<Self> {
         let mut seed = [0; 32];
-        std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut seed)).map_err(Fault::Random)?;
+        std::fs::File::open("/dev/urandom")
+            .and_then(|mut file| file.read_exact(&mut seed))
+            .map_err(Fault::Random)?;
         Ok(Self { seed, count: 0 })
     }
 
