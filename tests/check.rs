@@ -207,7 +207,7 @@ fn every_malformed_report_is_refused_at_its_line() {
     assert_complete("reports", ".json", &list);
     let base = fs::read(bad().join("base.toml")).unwrap();
     let checked = check(&base, &DiskFolder::at(&bad())).unwrap();
-    let scorer = Scorer::new(&checked.registration.protocol).unwrap();
+    let scorer = Scorer::new(&checked.registration.protocol, &checked.tasks).unwrap();
     let mut said = String::new();
     for bad_one in &list {
         let report = fs::read(bad().join("reports").join(&bad_one.name)).unwrap();
