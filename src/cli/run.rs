@@ -14,6 +14,8 @@ use super::protocol::{plan_line, register_in, registered_lines};
 use super::results;
 use super::said::{Failure, Said};
 use super::study::{Loaded, apply, folder_of};
+use crate::engine::refusal::Refusal;
+use crate::protocol::frame;
 use crate::protocol::model::SplitKind;
 use crate::report::tally::{Counter, Tally};
 use crate::runner::clock;
@@ -62,7 +64,7 @@ fn admit(store: &mut Store, loaded: &Loaded, args: &Run, bar: &Bar) -> Result<bo
                 action: loaded.open(),
             },
         )?;
-        return Ok(true);
+        return pilots_open(store, loaded).map(|()| true);
     }
     let splits = loaded.checked.registration.protocol.splits.as_ref();
     let has_pilot =
