@@ -82,6 +82,24 @@ fn admit(store: &mut Store, loaded: &Loaded, args: &Run, bar: &Bar) -> Result<bo
     Ok(new)
 }
 
+/// Refuses pilots of a study that is registered.
+fn pilots_open(store: &mut Store, loaded: &Loaded) -> Result<(), Failure> {
+    let tasks = &loaded.checked.tasks;
+    let pilots = frame::draw(&loaded.checked.registration.protocol, tasks).pilot;
+    let first = pilots.first().map(|task| tasks[*task].id.clone());
+    match (store.standing()?.registered, first) {
+        (_, None) => Err(Failure::Usage {
+            code: "no-pilot",
+            message: "no task of this protocol is in a pilot split".to_owned(),
+        }),
+        (Some(_), Some(task)) => Err(Failure::Refused {
+            refusal: Refusal::SplitClosed { task },
+            text: store.protocol_text()?,
+        }),
+        (None, Some(_)) => Ok(()),
+    }
+}
+
 fn execute(
     store: &mut Store,
     loaded: &Loaded,
