@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::defect::{Code, Defect, Place, nearest};
 use super::draft::Draft;
-use super::source::child;
+use super::source::{child, table_name};
 
 /// Returns the JSON Schema of the protocol file.
 pub fn schema() -> Value {
@@ -198,7 +198,7 @@ fn unknown_key(pointer: &str, key: &str, node: Option<&Value>) -> Defect {
     match nearest(&key.replace('-', "_"), names.clone()) {
         Some(name) => defect.label(format!("did you mean `{name}`?")),
         None => defect.note(format!(
-            "its keys are {}",
+            "the keys here are {}",
             names.collect::<Vec<_>>().join(", ")
         )),
     }
@@ -213,9 +213,7 @@ fn missing_key(pointer: &str, key: &str, node: Option<&Value>) -> Defect {
     let description = node
         .and_then(|node| node.pointer(&format!("/properties/{key}/description")))
         .and_then(Value::as_str);
-    let table = pointer
-        .rsplit('/')
-        .find(|name| !name.is_empty() && name.parse::<usize>().is_err());
+    let table = table_name(pointer);
     let in_list = pointer
         .rsplit('/')
         .next()
@@ -250,6 +248,10 @@ fn value_defect(error: &ValidationError<'_>, pointer: &str, node: Option<&Value>
         format!(", for example {}", shown_toml(example))
     });
     let (code, message) = match error.kind() {
+        Kind::Type { .. } if list_of_tables(error.instance()) => (
+            Code::Type,
+            "this is one table and not a list; write its header with single brackets".to_owned(),
+        ),
         Kind::Type { kind } => {
             let wanted = title.map_or_else(|| types(kind), str::to_owned);
             let found = match error.instance().as_str() {
@@ -409,8 +411,20 @@ fn shown_plain(value: &Value) -> String {
     }
 }
 
+fn list_of_tables(value: &Value) -> bool {
+    value
+        .as_array()
+        .is_some_and(|items| items.first().is_some_and(Value::is_object))
+}
+
 fn shown_toml(value: &Value) -> String {
-    value.to_string()
+    match value {
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(shown_toml).collect();
+            format!("[{}]", items.join(", "))
+        }
+        other => other.to_string(),
+    }
 }
 
 /// Returns the schema that a keyword stands in.

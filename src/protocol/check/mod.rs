@@ -216,9 +216,7 @@ impl Checker<'_> {
         if self.was_refused(&source::child(table, key)) {
             return;
         }
-        let mut names = table.rsplit('/').filter(|name| !name.is_empty());
-        let name = names.find(|name| name.parse::<usize>().is_err());
-        let message = match name {
+        let message = match source::table_name(table) {
             Some(name) => format!("`{name}` needs the key `{key}`: {why}"),
             None => format!("the protocol needs `{key}`: {why}"),
         };
