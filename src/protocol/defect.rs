@@ -49,7 +49,7 @@ codes! {
     NotFound, "not-found", "A file or folder that is named does not exist.";
     NotFile, "not-file", "What is named is not a regular file or folder.";
     Unreadable, "unreadable", "A file or folder cannot be read.";
-    TooLarge, "too-large", "A file is larger, or has more parts, than is read.";
+    TooLarge, "too-large", "A file is larger, has more parts or has more defects than are read or shown.";
     Encoding, "encoding", "A file is not UTF-8 text without a byte order mark.";
     Syntax, "syntax", "The text does not follow its format.";
     DuplicateKey, "duplicate-key", "A key or table stands twice.";
@@ -154,6 +154,9 @@ impl Defect {
         self
     }
 }
+
+/// How many defects of one kind of check are told; who has more mends these first.
+pub const DEFECTS_MAX: usize = 100;
 
 /// Returns the word of a list that was probably meant, if one is near: few letters differ, or one
 /// begins with the other.

@@ -8,7 +8,7 @@ use jsonschema::{ValidationError, Validator};
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
 
-use super::defect::{Code, Defect, Place, nearest};
+use super::defect::{Code, DEFECTS_MAX, Defect, Place, nearest};
 use super::draft::Draft;
 use super::source::{child, table_name};
 
@@ -100,12 +100,12 @@ pub fn check(value: &Value) -> Shape {
 
 impl Shape {
     fn collect(&mut self, schema: &Value, validator: &Validator, value: &Value) {
-        for error in validator.iter_errors(value) {
+        for error in validator.iter_errors(value).take(DEFECTS_MAX) {
             let pointer = error.instance_path().as_str().to_owned();
             let node = parent(schema, error.schema_path().as_str());
             match error.kind() {
                 Kind::AdditionalProperties { unexpected } => {
-                    for key in unexpected {
+                    for key in unexpected.iter().take(DEFECTS_MAX) {
                         let pointer = child(&pointer, key);
                         self.defects.push(unknown_key(&pointer, key, node));
                         remove(&mut self.rest, &pointer);
@@ -136,7 +136,9 @@ impl Shape {
     fn whole_numbers(&mut self, schema: &Value, value: &Value, pointer: &str) {
         match value {
             Value::Number(number) if number.is_f64() && !takes_fractions(schema) => {
-                if self.refused.iter().any(|refused| refused == pointer) {
+                if self.refused.iter().any(|refused| refused == pointer)
+                    || self.refused.len() >= DEFECTS_MAX
+                {
                     return;
                 }
                 let message = format!(
@@ -345,6 +347,29 @@ fn range(node: Option<&Value>) -> String {
         (Some(least), None) => format!("{least} or more"),
         (None, Some(greatest)) => format!("{greatest} or less"),
         (None, None) => "another number".to_owned(),
+    }
+}
+
+/// Says in plain words how a JSON document breaks its schema.
+pub fn in_words(error: &ValidationError<'_>) -> String {
+    let found = shown(error.instance()).replace("a table", "an object");
+    match error.kind() {
+        Kind::Type { kind } => {
+            let wanted = types(kind)
+                .replace("a table", "an object")
+                .replace(" in quotes", "");
+            format!("{found} is not {wanted}")
+        }
+        Kind::Required { property } => {
+            format!("the key `{}` is missing", shown_plain(property))
+        }
+        Kind::AdditionalProperties { unexpected } => {
+            format!("the schema has no key `{}`", unexpected.join("`, `"))
+        }
+        Kind::Minimum { limit } => format!("{found} is less than {limit}"),
+        Kind::Maximum { limit } => format!("{found} is more than {limit}"),
+        Kind::Enum { options } => format!("{found} is not one of {options}"),
+        other => format!("{found} does not satisfy `{}`", other.keyword()),
     }
 }
 

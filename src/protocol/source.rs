@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::defect::{Code, Defect, Place};
+use super::defect::{Code, DEFECTS_MAX, Defect, Place};
 
 /// The largest protocol file that is read, in bytes.
 pub const TEXT_MAX: usize = 256 * 1024;
@@ -163,6 +163,9 @@ fn syntax_defects(text: &str, errors: &[toml::de::Error]) -> Vec<Defect> {
         let name = text[span.clone()].trim();
         let message = format!("the {kind} `{name}` stands twice; keep one of the two");
         defects.push(Defect::new(Code::DuplicateKey, Place::Span(span), message));
+        if defects.len() == DEFECTS_MAX {
+            break;
+        }
     }
     defects
 }
@@ -175,6 +178,8 @@ fn plain(message: &str, rest: &str) -> String {
     let line = rest.lines().next().unwrap_or_default().trim();
     let plain = if rest.starts_with("<<<<<<<") || rest.starts_with(">>>>>>>") {
         "a merge conflict is left in the file; resolve it"
+    } else if rest.starts_with('\r') {
+        "a carriage return stands alone; end lines with a line feed"
     } else if rest.starts_with('{') {
         "this is not TOML but looks like JSON; write `key = value`, a line each"
     } else if unquoted && (line.is_empty() || line.starts_with('#')) {
@@ -301,8 +306,10 @@ impl Walk<'_> {
     }
 
     fn refuse(&mut self, code: Code, span: Range<usize>, message: impl Into<String>) -> Value {
-        self.defects
-            .push(Defect::new(code, Place::Span(span), message));
+        if self.defects.len() < DEFECTS_MAX {
+            self.defects
+                .push(Defect::new(code, Place::Span(span), message));
+        }
         Value::Null
     }
 }

@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::defect::{Code, Defect, Place, nearest};
+use super::defect::{Code, DEFECTS_MAX, Defect, Place, nearest};
 use super::draft::Draft;
 use super::folder::{Folder, FolderFault};
 use super::frame::{self, Task};
@@ -72,8 +72,16 @@ pub fn check(bytes: &[u8], folder: &dyn Folder) -> Result<Checked, Vec<Defect>> 
     match checked {
         Some(checked) if defects.is_empty() => Ok(checked),
         _ => {
-            defects.sort_by_key(|defect| (defect.file.clone(), source.span(&defect.place).start));
+            defects.sort_by_cached_key(|defect| {
+                (defect.file.clone(), source.span(&defect.place).start)
+            });
             defects.dedup();
+            if defects.len() > DEFECTS_MAX {
+                let more = defects.len() - DEFECTS_MAX;
+                let message = format!("{more} more defects are not shown; mend these first");
+                defects.truncate(DEFECTS_MAX);
+                defects.push(Defect::new(Code::TooLarge, Place::File, message));
+            }
             Err(defects)
         }
     }
@@ -105,7 +113,7 @@ fn read_text(bytes: &[u8]) -> Result<&str, Defect> {
         Err(error) => refuse(
             Code::Encoding,
             error.valid_up_to(),
-            "the file is not UTF-8 text",
+            "the file is not UTF-8 text; save it as UTF-8",
         ),
         Ok(text) if text.starts_with('\u{feff}') => refuse(
             Code::Encoding,
