@@ -30,7 +30,7 @@ pub(super) const LIMITS: &[&str] = &["timeout", "grace", "output_max"];
 
 impl Checker<'_> {
     /// Refuses a difference from the reference that the arm does not declare.
-    pub(super) fn differences(&mut self, draft: &Draft, arms: &Vec<Arm>) {
+    pub(super) fn differences(&mut self, draft: &Draft, arms: &[Arm]) {
         let reference = draft
             .analysis
             .as_ref()

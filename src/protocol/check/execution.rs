@@ -166,7 +166,7 @@ impl Checker<'_> {
                 "a comparison needs at least two arms; add the one to compare with",
             );
         }
-        let resolved = arms.map(|(i, arm)| self.arm(i, arm, base)).collect();
+        let resolved: Vec<Arm> = arms.map(|(i, arm)| self.arm(i, arm, base)).collect();
         self.differences(draft, &resolved);
         resolved
     }

@@ -47,7 +47,7 @@ pub struct Checked {
 ///
 /// `folder` is the folder that the file stands in. Returns every defect, in the order of the file.
 pub fn check(bytes: &[u8], folder: &dyn Folder) -> Result<Checked, Vec<Defect>> {
-    let text = read_text(bytes).map_err(|defect| vec![defect])?;
+    let text = read_text(bytes).map_err(|defect| vec![*defect])?;
     let source = Source::read(text)?;
     let shape = shape::check(source.value());
     let mut checker = Checker {
@@ -99,9 +99,10 @@ fn read_draft(value: Value) -> Result<Draft, Box<Defect>> {
     })
 }
 
-fn read_text(bytes: &[u8]) -> Result<&str, Defect> {
-    let refuse =
-        |code, at: usize, message: &str| Err(Defect::new(code, Place::Span(at..at), message));
+fn read_text(bytes: &[u8]) -> Result<&str, Box<Defect>> {
+    let refuse = |code, at: usize, message: &str| {
+        Err(Box::new(Defect::new(code, Place::Span(at..at), message)))
+    };
     if bytes.len() > source::TEXT_MAX {
         return refuse(
             Code::TooLarge,
