@@ -298,7 +298,7 @@ impl Checker<'_> {
         rerun.sort_unstable();
         rerun.dedup();
         let per_slot = count(&attempts.per_slot, 1);
-        if per_slot == Some(1) && !rerun.is_empty() {
+        if per_slot == Some(1) && !rerun.is_empty() && !self.was_refused("/attempts/per_slot") {
             self.refuse(
                 Code::Range,
                 Place::Value("/attempts/rerun".to_owned()),

@@ -173,10 +173,14 @@ impl<'a> Checker<'a> {
                 Some(known) => known.clone(),
                 None if *closed => {
                     let names: Vec<&str> = fields.keys().map(String::as_str).collect();
-                    let message = format!(
-                        "there is no field `{field}`; the fields are {}",
-                        listed(&names)
-                    );
+                    let message = match names.as_slice() {
+                        [] => format!("there is no `{field}`: nothing is declared up to here"),
+                        [only] => format!("there is no field `{field}`; the only one is {only}"),
+                        _ => format!(
+                            "there is no field `{field}`; the fields are {}",
+                            listed(&names)
+                        ),
+                    };
                     let defect = ExpressionDefect::new(message, range);
                     self.defects.push(
                         defect
