@@ -30,7 +30,8 @@ impl Checker<'_> {
             let matrix = draft.allocation.nest.as_ref();
             let matrix = matrix.is_some_and(|nest| nest.len() == 2);
             if draft.study.kind == StudyKind::Confirmatory && !matrix {
-                let why = "a confirmatory study says before its first run how it will be analysed";
+                let why =
+                    "how the answer is computed; a confirmatory study says so before its first run";
                 self.missing("", "analysis", why);
             }
             return None;
@@ -95,7 +96,7 @@ impl Checker<'_> {
             }
         }
         if !analysis.secondary.is_empty() && analysis.multiplicity.is_none() {
-            let why = "several comparisons must share the level by a rule that is chosen now";
+            let why = "the rule by which several comparisons share the level, chosen now";
             self.missing("/analysis", "multiplicity", why);
         }
         self.passes(draft, analysis);

@@ -226,14 +226,14 @@ impl Checker<'_> {
             return;
         }
         let message = match source::table_name(table) {
-            Some(name) => format!("`{name}` needs the key `{key}`: {why}"),
-            None => format!("the protocol needs `{key}`: {why}"),
+            Some(name) => format!("`{name}` needs the key `{key}`"),
+            None => format!("the protocol needs `{key}`"),
         };
         let place = match table {
             "" => Place::File,
             table => Place::Key(table.to_owned()),
         };
-        self.push(Defect::new(Code::MissingKey, place, message));
+        self.push(Defect::new(Code::MissingKey, place, message).note(format!("{key}: {why}")));
     }
 
     fn refuse(&mut self, code: Code, place: Place, message: impl Into<String>) {

@@ -68,7 +68,7 @@ impl Checker<'_> {
         for weakness in &found {
             if !named(weakness.code) {
                 let note = format!(
-                    "mend it, or accept it under [limitations]: \"{}\" = \"the reason\"",
+                    "mend it, or write in [limitations]: \"{}\" = \"why\"",
                     weakness.code.text()
                 );
                 self.push(

@@ -92,21 +92,16 @@ pub(super) fn value_defect(
         }
         Kind::Enum { options } => return word_defect(place, error.instance(), options, title),
         Kind::Pattern { .. } => {
-            let code = match title {
-                Some(title)
-                    if title.starts_with("an identifier") || title.starts_with("a name") =>
-                {
-                    Code::Id
+            let title = title.unwrap_or("spelled as it must be");
+            match title.split_once(" of ") {
+                Some((what, _)) if what == "an identifier" || what == "a name" => {
+                    (Code::Id, format!("{found} is not {what}{for_example}"))
                 }
-                _ => Code::Literal,
-            };
-            (
-                code,
-                format!(
-                    "{found} is not {}{for_example}",
-                    title.unwrap_or("spelled as it must be")
+                _ => (
+                    Code::Literal,
+                    format!("{found} is not {title}{for_example}"),
                 ),
-            )
+            }
         }
         Kind::Minimum { .. } | Kind::Maximum { .. } if pointer == "/language" => (
             Code::Range,
@@ -139,8 +134,14 @@ pub(super) fn value_defect(
         ),
     };
     let defect = Defect::new(code, place, message);
-    match error.instance().as_str().and_then(foreign_letter) {
-        Some(letter) if code == Code::Id => defect.label(letter),
+    match title.and_then(|title| title.split_once(" of ")) {
+        Some((what, made)) if code == Code::Id => {
+            let defect = defect.note(format!("{what} is made of {made}"));
+            match error.instance().as_str().and_then(foreign_letter) {
+                Some(letter) => defect.label(letter),
+                None => defect,
+            }
+        }
         _ => defect,
     }
 }
