@@ -17,8 +17,8 @@ use prereg::engine::slice::{Slice, State};
 use prereg::units::RunId;
 use serde_json::Value;
 
-const STUDIES: u64 = 150;
-const HISTORIES: u64 = 20;
+const STUDIES: u64 = 100;
+const HISTORIES: u64 = 15;
 
 /// Plays histories; hands each move to a function: the world before it, the move, what came of it,
 /// and the world after.
@@ -205,7 +205,7 @@ fn no_standing_is_stuck() {
         let (Some(rules), Some(_)) = (after.rules(), after.slice.standing.registered) else {
             return;
         };
-        if turn % 4 != 0 {
+        if turn % 10 != 0 {
             return;
         }
         let mut world = after.clone();
@@ -259,7 +259,7 @@ fn a_report_changes_outcomes_and_nothing_else() {
         }
     }
     assert!(
-        differ > 500,
+        differ > 300,
         "only {differ} pairs of histories had other outcomes"
     );
 }
