@@ -143,12 +143,12 @@ fn nobodys_key_keeps_a_stale_run_from_being_closed() {
     let drafts = std::slice::from_ref(&draft);
     NOW.set(Time(0));
     let (_folder, mut store) = registered(&draft);
-    let start = |task| Move::start(task, "a").action(drafts);
-    apply(&mut store, Some("expire-1"), start("t1"))
+    let start = |arm| Move::start("t1", arm).action(drafts);
+    apply(&mut store, Some("expire-1"), start("a"))
         .ruling
         .unwrap();
     NOW.set(Time(6 * HOUR.0 as i64));
-    let receipt = apply(&mut store, None, start("t2"));
+    let receipt = apply(&mut store, None, start("b"));
     assert_eq!(receipt.expired, [RunId(1)]);
     receipt.ruling.unwrap();
     verified(&store);
@@ -203,10 +203,10 @@ fn entries(random: &mut Random, drafts: &[Draft]) -> Vec<Entry> {
 
 /// Each of some random records.
 fn records(seed: u64, mut each: impl FnMut(&mut Random, &[Entry])) {
-    for study in 0..60 {
+    for study in 0..40 {
         let mut random = Random(study << 32 | seed);
         let drafts = any_drafts(&mut random).map(Draft::of);
-        for _ in 0..5 {
+        for _ in 0..3 {
             let entries = entries(&mut random, &drafts);
             each(&mut random, &entries);
         }
@@ -326,10 +326,10 @@ fn a_missing_a_doubled_and_a_swapped_entry_are_found() {
 #[test]
 fn a_commitment_opens_with_its_value_and_with_no_other() {
     records(11, |random, entries| {
-        for (at, sealed) in entries.iter().enumerate() {
-            let Some(text) = &sealed.opening else {
-                continue;
-            };
+        let sealed = (0..entries.len()).filter(|at| entries[*at].opening.is_some());
+        for at in sealed.skip(random.below(3)).step_by(4) {
+            let sealed = &entries[at];
+            let text = sealed.opening.as_ref().unwrap();
             let committed = entry::read_body(&sealed.body).unwrap().sealed;
             let opening = entry::read_opening(text).unwrap();
             assert_eq!(opening.commitments(), committed);

@@ -17,6 +17,7 @@ use prereg::engine::command::{
 use prereg::engine::decide::{self, Ruling};
 use prereg::engine::event::Event;
 use prereg::engine::evolve;
+use prereg::engine::refusal::Refusal;
 use prereg::engine::rules::Rules;
 use prereg::engine::slice::Slice;
 use prereg::units::{Micros, RunId, Time};
@@ -253,6 +254,7 @@ impl<'d> World<'d> {
         let ruling = decide::decide(self.rules(), &self.slice, command);
         match &ruling {
             Ok(events) if events.is_empty() => return ruling,
+            Err(Refusal::NotOpened {}) => return ruling,
             Ok(events) => evolve::apply(&mut self.slice, command, events),
             Err(_) => self.slice.standing.at = command.at,
         }

@@ -4,6 +4,7 @@
 use prereg::engine::command::{Action, Command};
 use prereg::engine::decide::{self, Ruling};
 use prereg::engine::evolve;
+use prereg::engine::refusal::Refusal;
 use prereg::engine::rules::Rules;
 use prereg::engine::slice::{Loaded, Slice};
 
@@ -47,6 +48,7 @@ impl Part {
         let ruling = decide::decide(rules, &self.held, command);
         match &ruling {
             Ok(events) if events.is_empty() => {}
+            Err(Refusal::NotOpened {}) => {}
             Ok(events) => evolve::apply(&mut self.held, command, events),
             Err(_) => self.held.standing.at = command.at,
         }
