@@ -188,8 +188,16 @@ fn run_text(run: &Run, sealed: bool) -> String {
             exit.or(signal).unwrap_or_else(|| "unknown".to_owned())
         ));
     }
+    let width = run
+        .outcomes
+        .iter()
+        .flatten()
+        .map(|(id, _)| id.len())
+        .max()
+        .unwrap_or(0)
+        .max(9);
     for (id, value) in run.outcomes.iter().flatten() {
-        text.push_str(&format!("  {id:<9} {}\n", results::value(value)));
+        text.push_str(&format!("  {id:<width$} {}\n", results::value(value)));
     }
     text
 }

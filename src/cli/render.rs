@@ -131,7 +131,11 @@ fn beside(file: &str, path: &str) -> String {
 
 /// Cuts a span to whole characters of its first line.
 fn on_one_line(text: &str, span: Range<usize>) -> Range<usize> {
-    let start = floor_boundary(text, span.start);
+    let mut start = floor_boundary(text, span.start);
+    if start == text.len() {
+        // What is missing at the end is missed on the last line, not after it.
+        start = text.trim_end_matches(['\n', '\r']).len();
+    }
     let line_end = text[start..]
         .find(['\n', '\r'])
         .map_or(text.len(), |at| start + at);

@@ -14,6 +14,8 @@ use super::protocol::{plan_line, register_in, registered_lines};
 use super::results;
 use super::said::{Failure, Said};
 use super::study::{Loaded, apply, folder_of};
+use crate::engine::refusal::Refusal;
+use crate::protocol::frame;
 use crate::protocol::model::SplitKind;
 use crate::report::tally::{Counter, Tally};
 use crate::runner::clock;
@@ -62,7 +64,7 @@ fn admit(store: &mut Store, loaded: &Loaded, args: &Run, bar: &Bar) -> Result<bo
                 action: loaded.open(),
             },
         )?;
-        return Ok(true);
+        return pilots_open(store, loaded).map(|()| true);
     }
     let splits = loaded.checked.registration.protocol.splits.as_ref();
     let has_pilot =
@@ -78,6 +80,24 @@ fn admit(store: &mut Store, loaded: &Loaded, args: &Run, bar: &Bar) -> Result<bo
         bar.say(registered_lines(loaded).trim_end());
     }
     Ok(new)
+}
+
+/// Refuses pilots of a study that is registered.
+fn pilots_open(store: &mut Store, loaded: &Loaded) -> Result<(), Failure> {
+    let tasks = &loaded.checked.tasks;
+    let pilots = frame::draw(&loaded.checked.registration.protocol, tasks).pilot;
+    let first = pilots.first().map(|task| tasks[*task].id.clone());
+    match (store.standing()?.registered, first) {
+        (_, None) => Err(Failure::Usage {
+            code: "no-pilot",
+            message: "no task of this protocol is in a pilot split".to_owned(),
+        }),
+        (Some(_), Some(task)) => Err(Failure::Refused {
+            refusal: Refusal::SplitClosed { task },
+            text: store.protocol_text()?,
+        }),
+        (None, Some(_)) => Ok(()),
+    }
 }
 
 fn execute(

@@ -75,7 +75,7 @@ pub enum Action {
         /// Why.
         cause: Cause,
         /// What happened, for people.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         note: Option<String>,
     },
     /// Closes a run whose deadline has passed.
@@ -143,6 +143,7 @@ pub enum Executed {
 #[serde(deny_unknown_fields)]
 pub struct Ending {
     /// How long it took; unknown for a run executed elsewhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub wall: Option<Micros>,
     /// Whether its time limit ended it.
     pub timed_out: bool,
@@ -153,16 +154,21 @@ pub struct Ending {
 #[serde(deny_unknown_fields)]
 pub struct Execution {
     /// The exit status, unless a signal ended it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub exit: Option<i32>,
     /// The signal that ended it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
     /// Processor time in milliseconds, where the system tells it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_ms: Option<u64>,
     /// Whether a process outside the run's group held its output open.
     pub leaked: bool,
     /// Its standard output.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub stdout: Option<Stream>,
     /// Its standard error.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub stderr: Option<Stream>,
 }
 
@@ -174,8 +180,9 @@ pub struct Stream {
     pub bytes: u64,
     /// How many of them were kept, from the beginning.
     pub kept: u64,
-    /// The digest of all of them.
-    pub digest: Digest,
+    /// The digest of all of them; none where there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub digest: Option<Digest>,
 }
 
 /// What is known of an ended run: raw, as it was found.
@@ -183,10 +190,13 @@ pub struct Stream {
 #[serde(deny_unknown_fields)]
 pub struct Evidence {
     /// How the judge ended, where one was executed.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub judge: Option<Judged>,
     /// The text of the report.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub report: Option<String>,
     /// The text of the claim.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub claim: Option<String>,
 }
 
@@ -195,12 +205,15 @@ pub struct Evidence {
 #[serde(deny_unknown_fields)]
 pub struct Judged {
     /// The exit status, unless a signal ended it or it never started.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub exit: Option<i32>,
     /// The signal that ended it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
     /// Whether its time limit ended it.
     pub timed_out: bool,
     /// Why it could not be executed.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
 }
 

@@ -40,8 +40,10 @@ pub enum Event {
         /// Who executes it.
         executed: Executed,
         /// Its place in the plan; none for a control.
+        #[serde(skip_serializing_if = "Option::is_none")]
         place: Option<Place>,
         /// `{run.seed}`, where the protocol derives one.
+        #[serde(skip_serializing_if = "Option::is_none")]
         seed: Option<u32>,
     },
     /// A run's arm has ended.

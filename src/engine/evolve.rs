@@ -35,6 +35,7 @@ pub fn evolve(slice: &mut Slice, at: Time, event: &Event) {
         Event::Started { .. } => started(slice, at, event),
         Event::Ended { run } => {
             slice.standing.live.remove(run);
+            slice.standing.ended.insert(*run);
             change(slice, *run, |run| {
                 run.state = State::Ended;
                 run.ended_at = Some(at);
@@ -42,6 +43,7 @@ pub fn evolve(slice: &mut Slice, at: Time, event: &Event) {
             count(slice, *run, |tally| tally.ended += 1);
         }
         Event::Scored { run, outcomes } => {
+            slice.standing.ended.remove(run);
             change(slice, *run, |run| {
                 run.state = State::Scored;
                 run.closed_at = Some(at);
@@ -51,6 +53,7 @@ pub fn evolve(slice: &mut Slice, at: Time, event: &Event) {
         }
         Event::Unjudged { run, cause } => {
             slice.standing.live.remove(run);
+            slice.standing.ended.remove(run);
             change(slice, *run, |run| {
                 run.state = State::Unjudged;
                 run.closed_at = Some(at);

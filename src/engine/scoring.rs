@@ -13,6 +13,7 @@ use crate::protocol::canonical;
 use crate::protocol::expression::{Answer, Expression};
 use crate::protocol::frame::{self, Task};
 use crate::protocol::model::{OutcomeKind, Protocol};
+use crate::protocol::shape;
 
 /// The largest report or claim that is read, in bytes.
 pub const EVIDENCE_MAX: usize = 1024 * 1024;
@@ -102,7 +103,7 @@ impl Scorer {
             Some(error) => Err(ReportFault {
                 offset: 0,
                 pointer: Some(error.instance_path().to_string()),
-                message: error.to_string(),
+                message: shape::in_words(&error),
             }),
         }
     }

@@ -1,6 +1,6 @@
 //! What the engine remembers, and the part of it that one command touches.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +33,8 @@ pub struct Standing {
     pub slots_ended: u64,
     /// When each live run was started.
     pub live: BTreeMap<RunId, Time>,
+    /// The runs that have ended and are not closed.
+    pub ended: BTreeSet<RunId>,
     /// What happened to the runs of each arm, pilots left out.
     pub arms: BTreeMap<String, Tally>,
     /// When the last slot ended.
@@ -68,6 +70,7 @@ pub struct Run {
     /// Who executes it.
     pub executed: Executed,
     /// Its place in the plan; none for a control.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<Place>,
     /// `{run.seed}`.
     pub seed: Option<u32>,

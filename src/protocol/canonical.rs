@@ -20,7 +20,7 @@ const INTEGER_MAX: u64 = (1 << 53) - 1;
 pub fn read(bytes: &[u8]) -> Result<Value, JsonFault> {
     let text = std::str::from_utf8(bytes).map_err(|error| JsonFault {
         offset: error.valid_up_to(),
-        message: "the text is not UTF-8".to_owned(),
+        message: "the text is not UTF-8; save it as UTF-8".to_owned(),
     })?;
     if text.starts_with('\u{feff}') {
         return Err(JsonFault {
@@ -132,7 +132,7 @@ impl StrictVisitor {
     fn deeper<E: Error>(&self) -> Result<Self, E> {
         if self.depth >= DEPTH_MAX {
             return Err(E::custom(format_args!(
-                "the nesting is deeper than {DEPTH_MAX}"
+                "the nesting is deeper than {DEPTH_MAX}; make it flatter"
             )));
         }
         Ok(Self {
@@ -173,7 +173,7 @@ impl<'de> Visitor<'de> for StrictVisitor {
         // An integer that did not fit 64 bits arrives here already rounded.
         if number.abs() >= 9_007_199_254_740_992.0 {
             return Err(E::custom(
-                "the number lies beyond 2^53 - 1, where readers disagree",
+                "the number lies beyond 2^53 - 1, where readers disagree; use a smaller one",
             ));
         }
         Ok(as_spelled(number))
@@ -196,7 +196,7 @@ impl<'de> Visitor<'de> for StrictVisitor {
         while let Some(key) = entries.next_key::<String>()? {
             if object.contains_key(&key) {
                 return Err(A::Error::custom(format_args!(
-                    "the key `{key}` stands twice"
+                    "the key `{key}` stands twice; keep one of the two"
                 )));
             }
             let value = entries.next_value_seed(self.deeper()?)?;
@@ -217,7 +217,7 @@ pub fn as_spelled(number: f64) -> Value {
 fn exact<E: Error>(magnitude: u64) -> Result<u64, E> {
     if magnitude > INTEGER_MAX {
         return Err(E::custom(
-            "the integer lies beyond 2^53 - 1, where readers disagree",
+            "the integer lies beyond 2^53 - 1, where readers disagree; use a smaller one",
         ));
     }
     Ok(magnitude)

@@ -49,7 +49,7 @@ codes! {
     NotFound, "not-found", "A file or folder that is named does not exist.";
     NotFile, "not-file", "What is named is not a regular file or folder.";
     Unreadable, "unreadable", "A file or folder cannot be read.";
-    TooLarge, "too-large", "A file is larger, or has more parts, than is read.";
+    TooLarge, "too-large", "A file is larger, has more parts or has more defects than are read or shown.";
     Encoding, "encoding", "A file is not UTF-8 text without a byte order mark.";
     Syntax, "syntax", "The text does not follow its format.";
     DuplicateKey, "duplicate-key", "A key or table stands twice.";
@@ -155,6 +155,9 @@ impl Defect {
     }
 }
 
+/// How many defects of one kind of check are told; who has more mends these first.
+pub const DEFECTS_MAX: usize = 100;
+
 /// Returns the word of a list that was probably meant, if one is near: few letters differ, or one
 /// begins with the other.
 pub fn nearest<'a>(word: &str, list: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
@@ -173,18 +176,46 @@ pub fn nearest<'a>(word: &str, list: impl IntoIterator<Item = &'a str>) -> Optio
         .map(|(_, candidate)| candidate)
 }
 
-/// Returns the edit distance of two words (Levenshtein), ignoring case.
+/// Returns the edit distance of two words, ignoring case; two neighbours that are swapped are one
+/// edit.
 fn distance(a: &str, b: &str) -> usize {
+    let a: Vec<char> = a.to_lowercase().chars().collect();
     let b: Vec<char> = b.to_lowercase().chars().collect();
+    let mut before: Vec<usize> = Vec::new();
     let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.to_lowercase().chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
+    for (i, x) in a.iter().enumerate() {
+        let mut next = vec![i + 1];
         for (j, y) in b.iter().enumerate() {
-            let substituted = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
+            let substituted = row[j] + usize::from(x != y);
+            let mut least = substituted.min(row[j + 1] + 1).min(next[j] + 1);
+            if i > 0 && j > 0 && *x == b[j - 1] && a[i - 1] == *y {
+                least = least.min(before[j - 1] + 1);
+            }
+            next.push(least);
         }
+        before = std::mem::replace(&mut row, next);
     }
     row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_probably_meant_is_near() {
+        let words = ["report", "main", "exit", "superiority", "b", "timeout"];
+        for (word, meant) in [
+            ("reprot", Some("report")),
+            ("mian", Some("main")),
+            ("exitcode", Some("exit")),
+            ("superior", Some("superiority")),
+            ("bb", Some("b")),
+            ("c", None),
+            ("Time_Out", Some("timeout")),
+            ("zebra", None),
+        ] {
+            assert_eq!(nearest(word, words), meant, "{word}");
+        }
+    }
 }

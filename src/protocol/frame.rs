@@ -105,7 +105,12 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Task>, Vec<FrameFault>> {
             Err(fault) => refuse(fault.offset, fault.message),
             Ok(task) => match seen.insert(task.id.to_lowercase(), (line, task.id.clone())) {
                 Some((first, same)) if same == task.id => {
-                    refuse(0, format!("the task `{same}` stands on line {first} too"));
+                    refuse(
+                        0,
+                        format!(
+                            "the task `{same}` stands on line {first} too; rename or remove one"
+                        ),
+                    );
                 }
                 Some((first, other)) => {
                     let message = format!(
@@ -144,7 +149,9 @@ fn read_line(text: &[u8]) -> Result<Task, JsonFault> {
     if let Some(found) = hidden_text(&value) {
         return Err(JsonFault {
             offset: 0,
-            message: format!("the text {found:?} holds a character that a reader cannot see"),
+            message: format!(
+                "the text {found:?} holds a character that a reader cannot see; remove it"
+            ),
         });
     }
     Task::new(value).map_err(|message| JsonFault { offset: 0, message })

@@ -3,14 +3,18 @@
 //! The schema serves editors and this checker alike. What it finds is put in the words of the
 //! language: a missing key is shown at its table, an unknown one at itself, a word with its list.
 
-use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
-use jsonschema::{ValidationError, Validator};
+mod wording;
+
+use jsonschema::Validator;
+use jsonschema::error::ValidationErrorKind as Kind;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
 
-use super::defect::{Code, Defect, Place, nearest};
+use super::defect::{Code, DEFECTS_MAX, Defect, Place};
 use super::draft::Draft;
 use super::source::child;
+pub use wording::in_words;
+use wording::{missing_key, shown, unknown_key, value_defect};
 
 /// Returns the JSON Schema of the protocol file.
 pub fn schema() -> Value {
@@ -100,12 +104,12 @@ pub fn check(value: &Value) -> Shape {
 
 impl Shape {
     fn collect(&mut self, schema: &Value, validator: &Validator, value: &Value) {
-        for error in validator.iter_errors(value) {
+        for error in validator.iter_errors(value).take(DEFECTS_MAX) {
             let pointer = error.instance_path().as_str().to_owned();
             let node = parent(schema, error.schema_path().as_str());
             match error.kind() {
                 Kind::AdditionalProperties { unexpected } => {
-                    for key in unexpected {
+                    for key in unexpected.iter().take(DEFECTS_MAX) {
                         let pointer = child(&pointer, key);
                         self.defects.push(unknown_key(&pointer, key, node));
                         remove(&mut self.rest, &pointer);
@@ -136,7 +140,9 @@ impl Shape {
     fn whole_numbers(&mut self, schema: &Value, value: &Value, pointer: &str) {
         match value {
             Value::Number(number) if number.is_f64() && !takes_fractions(schema) => {
-                if self.refused.iter().any(|refused| refused == pointer) {
+                if self.refused.iter().any(|refused| refused == pointer)
+                    || self.refused.len() >= DEFECTS_MAX
+                {
                     return;
                 }
                 let message = format!(
@@ -179,238 +185,6 @@ fn takes_fractions(schema: &Value) -> bool {
         (None, Some(_)) => false,
         (None, None) => true,
     }
-}
-
-fn unknown_key(pointer: &str, key: &str, node: Option<&Value>) -> Defect {
-    let known = node
-        .and_then(|node| node.get("properties"))
-        .and_then(Value::as_object);
-    let names = known.into_iter().flatten().map(|(name, _)| name.as_str());
-    let defect = Defect::new(
-        Code::UnknownKey,
-        Place::Key(pointer.to_owned()),
-        match pointer.matches('/').count() {
-            1 => format!("`{key}` is not a key or table of the language"),
-            _ => format!("`{key}` is not a key of this table"),
-        },
-    );
-    // Keys are written with `_`, whatever stands between their words here.
-    match nearest(&key.replace('-', "_"), names.clone()) {
-        Some(name) => defect.label(format!("did you mean `{name}`?")),
-        None => defect.note(format!(
-            "its keys are {}",
-            names.collect::<Vec<_>>().join(", ")
-        )),
-    }
-}
-
-fn missing_key(pointer: &str, key: &str, node: Option<&Value>) -> Defect {
-    let place = if pointer.is_empty() {
-        Place::File
-    } else {
-        Place::Key(pointer.to_owned())
-    };
-    let description = node
-        .and_then(|node| node.pointer(&format!("/properties/{key}/description")))
-        .and_then(Value::as_str);
-    let table = pointer
-        .rsplit('/')
-        .find(|name| !name.is_empty() && name.parse::<usize>().is_err());
-    let in_list = pointer
-        .rsplit('/')
-        .next()
-        .is_some_and(|name| name.parse::<usize>().is_ok());
-    let whole = match table {
-        Some(table) if in_list => format!("each of `{table}` needs the key `{key}`"),
-        Some(table) => format!("`{table}` needs the key `{key}`"),
-        None => format!("the protocol needs `{key}`"),
-    };
-    let defect = Defect::new(Code::MissingKey, place, whole);
-    match description {
-        Some(text) => {
-            let mut letters = text.trim_end_matches('.').chars();
-            let first = letters.next().map(|c| c.to_lowercase().to_string());
-            let rest = letters.as_str();
-            defect.note(format!("{key}: {}{rest}", first.unwrap_or_default()))
-        }
-        None => defect,
-    }
-}
-
-fn value_defect(error: &ValidationError<'_>, pointer: &str, node: Option<&Value>) -> Defect {
-    let place = Place::Value(pointer.to_owned());
-    let found = shown(error.instance());
-    let title = node
-        .and_then(|node| node.get("title"))
-        .and_then(Value::as_str);
-    let example = node
-        .and_then(|node| node.get("examples"))
-        .and_then(|list| list.get(0));
-    let for_example = example.map_or(String::new(), |example| {
-        format!(", for example {}", shown_toml(example))
-    });
-    let (code, message) = match error.kind() {
-        Kind::Type { kind } => {
-            let wanted = title.map_or_else(|| types(kind), str::to_owned);
-            let found = match error.instance().as_str() {
-                Some(_) => format!("the text {found}"),
-                None => found,
-            };
-            (Code::Type, format!("{found} is not {wanted}{for_example}"))
-        }
-        Kind::Enum { options } => return word_defect(place, error.instance(), options, title),
-        Kind::Pattern { .. } => {
-            let code = match title {
-                Some(title)
-                    if title.starts_with("an identifier") || title.starts_with("a name") =>
-                {
-                    Code::Id
-                }
-                _ => Code::Literal,
-            };
-            (
-                code,
-                format!(
-                    "{found} is not {}{for_example}",
-                    title.unwrap_or("spelled as it must be")
-                ),
-            )
-        }
-        Kind::Minimum { .. } | Kind::Maximum { .. } if pointer == "/language" => (
-            Code::Range,
-            format!("the language {found} is not known to this version; it knows 1"),
-        ),
-        Kind::Minimum { .. } | Kind::Maximum { .. } => (
-            Code::Range,
-            format!("{found} is out of range: it must be {}", range(node)),
-        ),
-        Kind::MinItems { limit } => (Code::Range, at_least("the list", limit, "item")),
-        Kind::MinLength { limit } => (Code::Range, at_least("the text", limit, "character")),
-        Kind::MaxItems { limit } => (
-            Code::Range,
-            format!("the list may have at most {limit} items"),
-        ),
-        Kind::MaxLength { limit } => (
-            Code::Range,
-            format!("the text may have at most {limit} characters"),
-        ),
-        Kind::AnyOf { .. } | Kind::OneOfNotValid { .. } => (
-            Code::Type,
-            format!(
-                "{found} is not {}",
-                title.unwrap_or("one of the forms that may stand here")
-            ),
-        ),
-        other => (
-            Code::Type,
-            format!("{found} does not satisfy `{}`", other.keyword()),
-        ),
-    };
-    let defect = Defect::new(code, place, message);
-    match error.instance().as_str().and_then(foreign_letter) {
-        Some(letter) if code == Code::Id => defect.label(letter),
-        _ => defect,
-    }
-}
-
-/// Names the first letter of an identifier that is not one of a to z but may look like one.
-fn foreign_letter(text: &str) -> Option<String> {
-    let letter = text.chars().find(|c| !c.is_ascii())?;
-    Some(format!(
-        "`{letter}` is U+{:04X}, not a letter from a to z",
-        u32::from(letter)
-    ))
-}
-
-fn at_least(what: &str, limit: &impl std::fmt::Display, part: &str) -> String {
-    match limit.to_string().as_str() {
-        "1" => format!("{what} is empty; it needs at least one {part}"),
-        limit => format!("{what} needs at least {limit} {part}s"),
-    }
-}
-
-/// Says between which limits a number must lie.
-fn range(node: Option<&Value>) -> String {
-    let limit = |key: &str| {
-        let limit = node?.get(key)?;
-        Some(limit.as_u64().map_or_else(
-            || limit.as_f64().unwrap_or_default().to_string(),
-            |whole| whole.to_string(),
-        ))
-    };
-    match (limit("minimum"), limit("maximum")) {
-        (Some(least), Some(greatest)) => format!("from {least} to {greatest}"),
-        (Some(least), None) => format!("{least} or more"),
-        (None, Some(greatest)) => format!("{greatest} or less"),
-        (None, None) => "another number".to_owned(),
-    }
-}
-
-fn word_defect(place: Place, found: &Value, options: &Value, title: Option<&str>) -> Defect {
-    let words: Vec<String> = options
-        .as_array()
-        .into_iter()
-        .flatten()
-        .map(shown_plain)
-        .collect();
-    let message = match title {
-        Some(title) => format!("{} is not {title}", shown(found)),
-        None if words.len() == 1 => format!("{} must be `{}`", shown(found), words[0]),
-        None => format!("{} is not one of {}", shown(found), words.join(", ")),
-    };
-    let near = found
-        .as_str()
-        .and_then(|word| nearest(word, words.iter().map(String::as_str)));
-    let defect = Defect::new(Code::Word, place, message);
-    match near {
-        Some(word) => defect.label(format!("did you mean `{word}`?")),
-        None => defect,
-    }
-}
-
-fn types(kind: &TypeKind) -> String {
-    let named = |text: &str| match text {
-        "object" => "a table".to_owned(),
-        "array" => "an array".to_owned(),
-        "integer" => "an integer".to_owned(),
-        "string" => "a text in quotes".to_owned(),
-        "boolean" => "`true` or `false`".to_owned(),
-        other => format!("a {other}"),
-    };
-    match kind {
-        TypeKind::Single(kind) => named(&kind.to_string()),
-        TypeKind::Multiple(kinds) => kinds
-            .iter()
-            .map(|kind| named(&kind.to_string()))
-            .collect::<Vec<_>>()
-            .join(" or "),
-    }
-}
-
-/// Shows a value of the file in a sentence: short, and in backticks.
-fn shown(value: &Value) -> String {
-    match value {
-        Value::Object(_) => "a table".to_owned(),
-        Value::Array(_) => "an array".to_owned(),
-        Value::String(text) if text.is_empty() => "an empty text".to_owned(),
-        other => format!("`{}`", shown_plain(other)),
-    }
-}
-
-fn shown_plain(value: &Value) -> String {
-    let text = match value {
-        Value::String(text) => text.replace('\n', "\\n").replace('\t', "\\t"),
-        other => other.to_string(),
-    };
-    if text.chars().count() > 40 {
-        text.chars().take(37).chain("...".chars()).collect()
-    } else {
-        text
-    }
-}
-
-fn shown_toml(value: &Value) -> String {
-    value.to_string()
 }
 
 /// Returns the schema that a keyword stands in.

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::defect::{Code, Defect, Place};
+use super::defect::{Code, DEFECTS_MAX, Defect, Place};
 
 /// The largest protocol file that is read, in bytes.
 pub const TEXT_MAX: usize = 256 * 1024;
@@ -52,10 +52,13 @@ impl<'t> Source<'t> {
             return Err(vec![Defect::new(Code::TooLarge, Place::File, message)]);
         }
         if walk.defects.is_empty() {
-            Ok(Self { root, value })
-        } else {
-            Err(walk.defects)
+            return Ok(Self { root, value });
         }
+        walk.defects.sort_by_key(|defect| match &defect.place {
+            Place::Span(span) => span.start,
+            _ => 0,
+        });
+        Err(walk.defects)
     }
 
     /// Returns the whole file as JSON.
@@ -144,7 +147,7 @@ fn syntax_defects(text: &str, errors: &[toml::de::Error]) -> Vec<Defect> {
     for (span, message) in spots {
         let header = text[..span.start.min(text.len())].rfind("\n[");
         if !message.starts_with("duplicate key") {
-            let message = message.trim().replace('\n', "; ");
+            let message = plain(message, &text[span.start..]);
             defects.push(Defect::new(Code::Syntax, Place::Span(span), message));
             break;
         }
@@ -160,8 +163,58 @@ fn syntax_defects(text: &str, errors: &[toml::de::Error]) -> Vec<Defect> {
         let name = text[span.clone()].trim();
         let message = format!("the {kind} `{name}` stands twice; keep one of the two");
         defects.push(Defect::new(Code::DuplicateKey, Place::Span(span), message));
+        if defects.len() == DEFECTS_MAX {
+            break;
+        }
     }
     defects
+}
+
+/// Puts what the reader of TOML says of a place in plain words; `rest` is the text from there on.
+fn plain(message: &str, rest: &str) -> String {
+    let unquoted = message.starts_with("string values must be quoted")
+        || message.starts_with("invalid float")
+        || message.starts_with("invalid boolean");
+    let line = rest.lines().next().unwrap_or_default().trim();
+    let plain = if rest.starts_with("<<<<<<<") || rest.starts_with(">>>>>>>") {
+        "a merge conflict is left in the file; resolve it"
+    } else if rest.starts_with('\r') {
+        "a carriage return stands alone; end lines with a line feed"
+    } else if rest.starts_with('{') {
+        "this is not TOML but looks like JSON; write `key = value`, a line each"
+    } else if unquoted && (line.is_empty() || line.starts_with('#')) {
+        "the value is missing; write one after `=`"
+    } else if unquoted {
+        "this is not a value; a text stands in quotes"
+    } else if message.starts_with("key with no value") {
+        "this key has no value; write `=` and the value after it"
+    } else if message.starts_with("missing comma between array elements") {
+        "a comma is missing before this, or the array is not closed with `]`"
+    } else if message == "invalid basic string, expected `\"`" {
+        "the text is not closed; end it with `\"`"
+    } else if message.starts_with("invalid basic string") {
+        "the text holds a bare control character; write it as an escape"
+    } else if message.starts_with("unclosed table") {
+        "the header is not closed; end it with `]`"
+    } else if message.starts_with("unclosed array") {
+        "the array is not closed; end it with `]`"
+    } else if message.starts_with("invalid unquoted key") {
+        "this is not a key; a key has letters, digits, `-` and `_`, or stands in quotes"
+    } else if message.starts_with("missing escaped value") {
+        "this escape is not known; write a backslash itself as `\\\\`"
+    } else {
+        return message.trim().replace('\n', "; ");
+    };
+    plain.to_owned()
+}
+
+/// Names the table that a pointer leads to, without the places in its lists: `analysis.primary`.
+pub fn table_name(pointer: &str) -> Option<String> {
+    let names: Vec<&str> = pointer
+        .split('/')
+        .filter(|name| !name.is_empty() && name.parse::<usize>().is_err())
+        .collect();
+    (!names.is_empty()).then(|| names.join("."))
 }
 
 /// Appends a name to a JSON pointer, with the escapes that pointers need.
@@ -253,8 +306,10 @@ impl Walk<'_> {
     }
 
     fn refuse(&mut self, code: Code, span: Range<usize>, message: impl Into<String>) -> Value {
-        self.defects
-            .push(Defect::new(code, Place::Span(span), message));
+        if self.defects.len() < DEFECTS_MAX {
+            self.defects
+                .push(Defect::new(code, Place::Span(span), message));
+        }
         Value::Null
     }
 }

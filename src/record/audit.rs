@@ -107,7 +107,7 @@ impl Auditor {
                 }
             }
             None if sealed.is_empty() => {}
-            None => self.withheld += u64::from(matches!(command.action, Action::Score { .. })),
+            None => self.withheld += u64::from(is_scoring(&command.action, &ruling)),
         }
         self.rule(
             entry.seq,
@@ -272,6 +272,11 @@ impl Auditor {
             self.rules = Rules::from_open(registration, tasks).ok();
         }
     }
+}
+
+/// Returns whether an entry's ruling was computed from evidence.
+fn is_scoring(action: &Action, ruling: &Answer) -> bool {
+    matches!((action, ruling), (Action::Score { .. }, Answer::Granted(_)))
 }
 
 fn told(answer: &Answer) -> String {

@@ -10,7 +10,9 @@ use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, SyncSender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{Builder, Scope};
 
 use super::children::{self, Note};
 use super::process::Interrupt;
@@ -26,6 +28,8 @@ use crate::units::RunId;
 
 /// The most workers that a session has, whatever the protocol allows.
 const WORKERS_MAX: usize = 256;
+/// How many workspaces may wait to be removed before workers wait too.
+const SWEEP_MAX: usize = 64;
 
 /// What a session is to do, and where.
 #[derive(Debug)]
@@ -323,21 +327,35 @@ impl<'a> Desk<'a> {
     }
 
     fn work(&self, site: &Site<'_>, workers: usize) {
+        // Removing a workspace may wait for the disk; it is nobody's next step.
+        let (closed, sweep) = mpsc::sync_channel::<RunId>(SWEEP_MAX);
         std::thread::scope(|scope| {
+            self.spawn(scope, "sweeper".to_owned(), move || {
+                let swept = sweep.iter().try_for_each(|run| site.clean(run));
+                swept.unwrap_or_else(|fault| self.fail(fault.into()));
+            });
             for worker in 0..workers {
-                let spawned = std::thread::Builder::new()
-                    .name(format!("worker-{worker}"))
-                    .spawn_scoped(scope, move || {
-                        if let Err(fault) = self.worker(site, worker) {
-                            self.fail(fault);
-                        }
-                    });
-                if let Err(source) = spawned {
-                    self.fail(SessionFault::Worker(source));
-                    break;
-                }
+                let closed = closed.clone();
+                let work = move || {
+                    self.worker(site, worker, &closed)
+                        .unwrap_or_else(|fault| self.fail(fault))
+                };
+                self.spawn(scope, format!("worker-{worker}"), work);
             }
+            drop(closed);
         });
+    }
+
+    /// Starts a thread; where that fails, the session ends with what it has.
+    fn spawn<'scope>(
+        &'scope self,
+        scope: &'scope Scope<'scope, '_>,
+        name: String,
+        work: impl FnOnce() + Send + 'scope,
+    ) {
+        if let Err(source) = Builder::new().name(name).spawn_scoped(scope, work) {
+            self.fail(SessionFault::Worker(source));
+        }
     }
 
     fn end(self) -> Result<End, SessionFault> {
@@ -358,7 +376,12 @@ impl<'a> Desk<'a> {
         self.brake.shared.changed.notify_all();
     }
 
-    fn worker(&self, site: &Site<'_>, worker: usize) -> Result<(), SessionFault> {
+    fn worker(
+        &self,
+        site: &Site<'_>,
+        worker: usize,
+        sweep: &SyncSender<RunId>,
+    ) -> Result<(), SessionFault> {
         let note = Note::open(self.task.runs, worker).map_err(|source| SessionFault::Folder {
             path: self.task.runs.to_owned(),
             source,
@@ -368,7 +391,8 @@ impl<'a> Desk<'a> {
             let closed = closed_runs(report.as_deref().unwrap_or_default());
             let job = self.exchange(report.take())?;
             for run in closed {
-                site.clean(run)?;
+                // A sweeper that has gone left its fault behind.
+                let _ = sweep.send(run);
             }
             match job {
                 Some(job) => report = Some(self.perform(site, &note, job)?),
@@ -503,7 +527,7 @@ impl<'a> Desk<'a> {
 
     fn grant_slot(&self, writer: &mut Writer<'_>, next: &Next) -> Result<Granted, Fault> {
         for control in &self.rules.protocol().controls {
-            match writer.newest_run(&next.task, &control.id)? {
+            match writer.newest_control(&next.task, &control.id)? {
                 Some(run) if !run.is_closed() => return Ok(Granted::Nothing),
                 Some(run)
                     if !matches!(

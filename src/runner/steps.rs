@@ -98,13 +98,14 @@ pub enum Outcome {
 }
 
 impl Site<'_> {
-    /// Returns the folder of a run.
-    pub fn folder(&self, run: RunId) -> PathBuf {
+    /// Returns the workspace of a run.
+    fn workspace(&self, run: RunId) -> PathBuf {
         self.runs.join(run.to_string())
     }
 
-    fn workspace(&self, run: RunId) -> PathBuf {
-        self.folder(run).join("workspace")
+    /// Returns the file that keeps an output of a run, beside its workspace.
+    fn output(&self, run: RunId, stream: &str) -> PathBuf {
+        self.runs.join(format!("{run}.{stream}"))
     }
 
     /// Lays a fresh workspace and executes the arm in it.
@@ -222,21 +223,15 @@ impl Site<'_> {
 
     /// Removes the workspace of a run that is closed; captured output stays.
     pub fn clean(&self, run: RunId) -> Result<(), StepFault> {
-        tree::remove_tree(&self.workspace(run))?;
-        // Only an empty folder goes; one with output in it stays.
-        let _ = fs::remove_dir(self.folder(run));
-        Ok(())
+        Ok(tree::remove_tree(&self.workspace(run))?)
     }
 
     fn prepare(&self, assignment: &Assignment) -> Result<(), StepFault> {
-        let folder = self.folder(assignment.run);
         let workspace = self.workspace(assignment.run);
-        for path in [&folder, &workspace] {
-            fs::create_dir(path).map_err(|source| StepFault::Folder {
-                path: path.clone(),
-                source,
-            })?;
-        }
+        fs::create_dir(&workspace).map_err(|source| StepFault::Folder {
+            path: workspace.clone(),
+            source,
+        })?;
         if let Some(copy) = &self.limits(&assignment.arm).copy {
             let path = self.fill(copy, assignment, false);
             let laid = tree::copy_tree(&self.base.join(&path), &workspace)?;
@@ -311,7 +306,6 @@ impl Site<'_> {
     ) -> Result<Ended, process::SpawnFault> {
         let limits = self.limits(&assignment.arm);
         let control = self.rules.protocol().control(&assignment.arm).is_some();
-        let folder = self.folder(assignment.run);
         let command = self.command(&assignment.arm);
         self.spawn(
             assignment,
@@ -319,7 +313,10 @@ impl Site<'_> {
             limits,
             limits.timeout,
             control,
-            [folder.join("stdout"), folder.join("stderr")],
+            [
+                self.output(assignment.run, "stdout"),
+                self.output(assignment.run, "stderr"),
+            ],
             note,
         )
     }
@@ -333,8 +330,10 @@ impl Site<'_> {
         let (command, timeout) = protocol.judge.as_ref().map_or((&[][..], None), |judge| {
             (&judge.command[..], Some(judge.timeout))
         });
-        let folder = self.folder(assignment.run);
-        let output = [folder.join("judge.stdout"), folder.join("judge.stderr")];
+        let output = [
+            self.output(assignment.run, "judge.stdout"),
+            self.output(assignment.run, "judge.stderr"),
+        ];
         for path in &output {
             // Left by a judge that a killed session had started; absent is as good.
             let _ = fs::remove_file(path);
@@ -453,6 +452,6 @@ fn stream(captured: &Captured) -> Stream {
     Stream {
         bytes: captured.bytes,
         kept: captured.kept,
-        digest: Digest(captured.digest),
+        digest: (captured.bytes > 0).then_some(Digest(captured.digest)),
     }
 }

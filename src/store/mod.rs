@@ -16,6 +16,7 @@ pub use transfer::Exported;
 pub use verify::{Verdict, verify};
 pub use write::{Receipt, Request, Writer};
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -150,14 +151,13 @@ impl Store {
         rows::run(&self.connection, run)
     }
 
-    /// Returns the newest run of an arm or control on a task.
-    pub fn newest_run(&self, task: &str, arm: &str) -> Result<Option<Run>> {
-        rows::newest_run(&self.connection, task, arm)
-    }
-
-    /// Returns the runs that are live or ended, in order.
+    /// Returns the runs that are live or ended and not closed, in order.
     pub fn open_runs(&self) -> Result<Vec<Run>> {
-        rows::open_runs(&self.connection)
+        let standing = self.standing()?;
+        let open: BTreeSet<RunId> = standing.live.into_keys().chain(standing.ended).collect();
+        open.into_iter()
+            .filter_map(|run| rows::run(&self.connection, run).transpose())
+            .collect()
     }
 
     /// Hands every run to a function, in order.

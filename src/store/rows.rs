@@ -138,11 +138,12 @@ pub(super) fn run(connection: &Connection, run: RunId) -> Result<Option<Run>> {
 /// Saves a run.
 pub(super) fn save_run(connection: &Connection, run: &Run) -> Result<()> {
     let mut statement = connection.prepare_cached(
-        "INSERT INTO runs (run, task, arm, state, facts) VALUES (?1, ?2, ?3, ?4, ?5)
+        "INSERT INTO runs (run, role, task, arm, state, facts) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
          ON CONFLICT (run) DO UPDATE SET state = excluded.state, facts = excluded.facts",
     )?;
     statement.execute(params![
         signed(run.run.0),
+        role(run),
         run.task,
         run.arm,
         run.state.text(),
@@ -151,23 +152,28 @@ pub(super) fn save_run(connection: &Connection, run: &Run) -> Result<()> {
     Ok(())
 }
 
-/// Returns the newest run of an arm or control on a task.
-pub(super) fn newest_run(connection: &Connection, task: &str, arm: &str) -> Result<Option<Run>> {
-    let mut statement = connection.prepare_cached(
-        "SELECT facts FROM runs WHERE task = ?1 AND arm = ?2 ORDER BY run DESC LIMIT 1",
-    )?;
-    let facts: Option<String> = statement
-        .query_row([task, arm], |row| row.get(0))
-        .optional()?;
-    facts.map(|facts| read("a run", &facts)).transpose()
+/// Returns what a run is for.
+fn role(run: &Run) -> &'static str {
+    match run.place {
+        None => "control",
+        Some(place) if place.lane.draft > 0 => "pilot",
+        Some(_) => "slot",
+    }
 }
 
-/// Returns the runs that are live or ended, in order.
-pub(super) fn open_runs(connection: &Connection) -> Result<Vec<Run>> {
-    let mut statement = connection
-        .prepare_cached("SELECT facts FROM runs WHERE state IN ('live', 'ended') ORDER BY run")?;
-    let facts = statement.query_map([], |row| row.get::<_, String>(0))?;
-    facts.map(|facts| read("a run", &facts?)).collect()
+/// Returns the newest run of a control on a task.
+pub(super) fn newest_control(
+    connection: &Connection,
+    task: &str,
+    control: &str,
+) -> Result<Option<Run>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT facts FROM runs WHERE role = 'control' AND task = ?1 AND arm = ?2 ORDER BY run DESC LIMIT 1",
+    )?;
+    let facts: Option<String> = statement
+        .query_row([task, control], |row| row.get(0))
+        .optional()?;
+    facts.map(|facts| read("a run", &facts)).transpose()
 }
 
 /// Hands every run to a function, in order.
@@ -176,22 +182,16 @@ pub(super) fn each_run<E: From<Fault>>(
     mut each: impl FnMut(Run) -> std::result::Result<(), E>,
 ) -> std::result::Result<(), E> {
     let mut statement = connection
-        .prepare("SELECT facts, run, task, arm, state FROM runs ORDER BY run")
+        .prepare("SELECT facts, run, role, task, arm, state FROM runs ORDER BY run")
         .map_err(Fault::from)?;
     let mut rows = statement.query([]).map_err(Fault::from)?;
     while let Some(row) = rows.next().map_err(Fault::from)? {
         let facts: String = row.get(0).map_err(Fault::from)?;
         let run: Run = read("a run", &facts)?;
-        let columns = || Ok((unsigned(row, 1)?, row.get(2)?, row.get(3)?, row.get(4)?));
-        let columns: (u64, String, String, String) = columns().map_err(Fault::Storage)?;
-        if columns
-            != (
-                run.run.0,
-                run.task.clone(),
-                run.arm.clone(),
-                run.state.text().to_owned(),
-            )
-        {
+        let columns = || Ok([row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?]);
+        let columns: [String; 4] = columns().map_err(Fault::Storage)?;
+        let number = unsigned(row, 1).map_err(Fault::Storage)?;
+        if number != run.run.0 || columns != [role(&run), &run.task, &run.arm, run.state.text()] {
             let message = "its columns are not what its facts say".to_owned();
             return Err(Fault::Row {
                 row: format!("run {}", run.run),
@@ -257,11 +257,10 @@ pub(super) fn each_lane<E: From<Fault>>(
 
 /// Puts into a slice the earliest lane that may start and that the slice has not touched.
 pub(super) fn load_ready(connection: &Connection, slice: &mut Slice) -> Result<()> {
-    let mut statement = connection.prepare_cached(
-        "SELECT number, facts FROM lanes WHERE ready IS NOT NULL ORDER BY ready LIMIT ?1",
-    )?;
-    // Lanes that the slice holds are newer there; one more than those is enough.
-    let mut rows = statement.query([signed(slice.lanes.len() as u64 + 1)])?;
+    let mut statement = connection
+        .prepare_cached("SELECT number, facts FROM lanes WHERE ready IS NOT NULL ORDER BY ready")?;
+    // Lanes that the slice holds are newer there. No LIMIT: a bound one would plan the query anew.
+    let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let id = LaneId {
             draft: 0,

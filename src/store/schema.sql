@@ -17,13 +17,13 @@ CREATE TABLE drafts (draft INTEGER PRIMARY KEY, seq INTEGER NOT NULL) STRICT;
 CREATE TABLE standing (one INTEGER PRIMARY KEY CHECK (one = 1), facts TEXT NOT NULL) STRICT;
 CREATE TABLE runs (
     run   INTEGER PRIMARY KEY,
+    role  TEXT NOT NULL,
     task  TEXT NOT NULL,
     arm   TEXT NOT NULL,
     state TEXT NOT NULL,
     facts TEXT NOT NULL
 ) STRICT;
-CREATE INDEX runs_of_task_and_arm ON runs (task, arm, run);
-CREATE INDEX runs_not_closed ON runs (run) WHERE state IN ('live', 'ended');
+CREATE INDEX controls_of_a_task ON runs (task, arm, run) WHERE role = 'control';
 CREATE TABLE lanes (
     draft  INTEGER NOT NULL,
     number INTEGER NOT NULL,

@@ -101,6 +101,8 @@ impl Writer<'_> {
     /// Answers a request and records the answer.
     pub fn apply(&mut self, request: Request) -> Result<Receipt> {
         let at = self.now.max(self.slice.standing.at);
+        // A key that was made up here is known to nobody who could repeat it.
+        let given = request.key.is_some();
         let key = request.key.unwrap_or_else(|| self.salts.key());
         let command = Command {
             at,
@@ -108,7 +110,7 @@ impl Writer<'_> {
             key,
             action: request.action,
         };
-        if let Some(first) = self.first_answer(&command)? {
+        if given && let Some(first) = self.first_answer(&command)? {
             return Ok(first);
         }
         let rules = self.rules()?;
@@ -126,6 +128,9 @@ impl Writer<'_> {
         }
         self.load(rules.as_deref(), &command)?;
         let (seq, ruling) = self.answer(rules.as_deref(), &command)?;
+        if let (Some(seq), true) = (seq, given) {
+            rows::save_key(self.connection, &command.key, seq)?;
+        }
         Ok(Receipt {
             seq,
             at,
@@ -177,17 +182,13 @@ impl Writer<'_> {
         &self.slice.standing
     }
 
-    /// Returns the newest run of an arm or control on a task.
-    pub fn newest_run(&self, task: &str, arm: &str) -> Result<Option<Run>> {
-        let newer = self
-            .slice
-            .runs
-            .values()
-            .flatten()
-            .rfind(|run| run.task == task && run.arm == arm && self.runs.contains(&run.run));
-        match newer {
+    /// Returns the newest run of a control on a task.
+    pub fn newest_control(&self, task: &str, control: &str) -> Result<Option<Run>> {
+        let is_newer =
+            |run: &&Run| run.task == task && run.arm == control && self.runs.contains(&run.run);
+        match self.slice.runs.values().flatten().rfind(is_newer) {
             Some(run) => Ok(Some(run.clone())),
-            None => rows::newest_run(self.connection, task, arm),
+            None => rows::newest_control(self.connection, task, control),
         }
     }
 
@@ -271,7 +272,6 @@ impl Writer<'_> {
             self.salts.next(),
         );
         rows::append(self.connection, &sealed)?;
-        rows::save_key(self.connection, &command.key, sealed.seq)?;
         self.head = Head {
             seq: sealed.seq,
             digest: sealed.digest,

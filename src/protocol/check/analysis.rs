@@ -30,7 +30,8 @@ impl Checker<'_> {
             let matrix = draft.allocation.nest.as_ref();
             let matrix = matrix.is_some_and(|nest| nest.len() == 2);
             if draft.study.kind == StudyKind::Confirmatory && !matrix {
-                let why = "a confirmatory study says before its first run how it will be analysed";
+                let why =
+                    "how the answer is computed; a confirmatory study says so before its first run";
                 self.missing("", "analysis", why);
             }
             return None;
@@ -65,7 +66,14 @@ impl Checker<'_> {
                 self.missing(table, key, why);
             }
         }
-        self.comparison(draft, analysis, &of_primary(primary));
+        let asked = of_primary(primary);
+        self.asked_outcome(draft, &asked);
+        self.asked_margin(&asked);
+        let slip = test_slip(draft, analysis, &asked);
+        if let Some(slip) = &slip {
+            let place = Place::Value(format!("{table}/test"));
+            self.refuse(Code::Analysis, place, slip);
+        }
         let ids = analysis
             .secondary
             .iter()
@@ -73,10 +81,22 @@ impl Checker<'_> {
             .map(|(i, one)| (format!("/analysis/secondary/{i}/id"), one.id.0.as_str()));
         self.distinct(ids);
         for (i, secondary) in analysis.secondary.iter().enumerate() {
-            self.comparison(draft, analysis, &of_secondary(i, secondary, primary));
+            let asked = of_secondary(i, secondary, primary);
+            self.asked_outcome(draft, &asked);
+            if secondary.objective.is_some() || secondary.margin.is_some() {
+                self.asked_margin(&asked);
+            }
+            // What the primary's test cannot do is told there.
+            let own = test_slip(draft, analysis, &asked);
+            if let Some(own) =
+                own.filter(|own| secondary.test.is_some() || Some(own) != slip.as_ref())
+            {
+                let place = Place::Value(format!("{}/test", asked.table));
+                self.refuse(Code::Analysis, place, own);
+            }
         }
         if !analysis.secondary.is_empty() && analysis.multiplicity.is_none() {
-            let why = "several comparisons must share the level by a rule that is chosen now";
+            let why = "the rule by which several comparisons share the level, chosen now";
             self.missing("/analysis", "multiplicity", why);
         }
         self.passes(draft, analysis);
@@ -126,40 +146,17 @@ impl Checker<'_> {
         self.unknown(Code::Analysis, place, message, field, &known);
     }
 
-    fn comparison(&mut self, draft: &Draft, analysis: &Analysis, asked: &Asked<'_>) {
-        let table = &asked.table;
-        let outcome = draft.outcomes.iter().find(|one| one.id.0 == asked.outcome);
-        if outcome.is_none() {
-            let known: Vec<&str> = draft.outcomes.iter().map(|one| one.id.0.as_str()).collect();
-            let place = Place::Value(format!("{table}/outcome"));
+    fn asked_outcome(&mut self, draft: &Draft, asked: &Asked<'_>) {
+        let known: Vec<&str> = draft.outcomes.iter().map(|one| one.id.0.as_str()).collect();
+        if !known.contains(&asked.outcome) {
+            let place = Place::Value(format!("{}/outcome", asked.table));
             let message = format!("`{}` is not an outcome of this protocol", asked.outcome);
             self.unknown(Code::UnknownOutcome, place, message, asked.outcome, &known);
         }
-        let binary = outcome.is_none_or(|outcome| outcome.kind == OutcomeKind::Binary);
-        let mcnemar = matches!(asked.test, Some(Test::McnemarExact | Test::McnemarMid));
-        let paired = mcnemar || asked.test == Some(Test::Wilcoxon);
-        let clustered = analysis
-            .cluster
-            .as_deref()
-            .is_some_and(|field| field != "none");
-        let repeats = draft.allocation.repeats.unwrap_or(1);
-        let slip = if mcnemar && !binary {
-            Some("a McNemar test needs a binary outcome".to_owned())
-        } else if mcnemar && repeats > 1 {
-            Some(format!(
-                "a McNemar test needs one repeat of each task, and here are {repeats}; use sign_flip or t_cr2"
-            ))
-        } else if paired && clustered {
-            Some(
-                "this test takes tasks for unrelated; with `cluster` use t_cr2 or sign_flip"
-                    .to_owned(),
-            )
-        } else {
-            None
-        };
-        if let Some(slip) = slip {
-            self.refuse(Code::Analysis, Place::Value(format!("{table}/test")), slip);
-        }
+    }
+
+    fn asked_margin(&mut self, asked: &Asked<'_>) {
+        let table = &asked.table;
         let margin = Place::Value(format!("{table}/margin"));
         match (asked.objective, asked.margin) {
             (Some(Objective::NonInferiority | Objective::Equivalence), None)
@@ -209,6 +206,30 @@ impl Checker<'_> {
                 }
             }
         }
+    }
+}
+
+/// Says why a test cannot be made on what it is asked of.
+fn test_slip(draft: &Draft, analysis: &Analysis, asked: &Asked<'_>) -> Option<String> {
+    let outcome = draft.outcomes.iter().find(|one| one.id.0 == asked.outcome);
+    let binary = outcome.is_none_or(|outcome| outcome.kind == OutcomeKind::Binary);
+    let mcnemar = matches!(asked.test, Some(Test::McnemarExact | Test::McnemarMid));
+    let paired = mcnemar || asked.test == Some(Test::Wilcoxon);
+    let cluster = analysis.cluster.as_deref();
+    let clustered = cluster.is_some_and(|field| field != "none");
+    let repeats = draft.allocation.repeats.unwrap_or(1);
+    if mcnemar && !binary {
+        Some("a McNemar test needs a binary outcome".to_owned())
+    } else if mcnemar && repeats > 1 {
+        Some(format!(
+            "a McNemar test needs one repeat of each task, and here are {repeats}; use sign_flip or t_cr2"
+        ))
+    } else if paired && clustered {
+        Some(
+            "this test takes tasks for unrelated; with `cluster` use t_cr2 or sign_flip".to_owned(),
+        )
+    } else {
+        None
     }
 }
 

@@ -199,11 +199,11 @@ impl Checker<'_> {
         };
         match draw.method {
             DrawMethod::Shuffled if draw.seed.is_none() => {
-                let why = "a shuffled draw is ordered by it; any text will do, best a public value that nobody knew before";
+                let why = "what a shuffled draw is ordered by: any text, best a public value that nobody knew before";
                 self.missing("/draw", "seed", why);
             }
             DrawMethod::Ranked if draw.classes.is_none() => {
-                self.missing("/draw", "classes", "a ranked draw is ordered by them");
+                self.missing("/draw", "classes", "what a ranked draw is ordered by");
             }
             _ => {}
         }
@@ -298,7 +298,7 @@ impl Checker<'_> {
         rerun.sort_unstable();
         rerun.dedup();
         let per_slot = count(&attempts.per_slot, 1);
-        if per_slot == Some(1) && !rerun.is_empty() {
+        if per_slot == Some(1) && !rerun.is_empty() && !self.was_refused("/attempts/per_slot") {
             self.refuse(
                 Code::Range,
                 Place::Value("/attempts/rerun".to_owned()),

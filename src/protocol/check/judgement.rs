@@ -137,7 +137,8 @@ impl Checker<'_> {
         };
         if let Err(error) = jsonschema::options().offline().build(&schema) {
             let at = error.instance_path().to_string();
-            let message = format!("`{path}` is not a JSON Schema: see `{at}` in it");
+            let message =
+                format!("`{path}` is not a JSON Schema: what stands at `{at}` in it is wrong");
             self.refuse(Code::ReportSchema, place, message);
             return None;
         }

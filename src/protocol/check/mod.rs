@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::defect::{Code, Defect, Place, nearest};
+use super::defect::{Code, DEFECTS_MAX, Defect, Place, nearest};
 use super::draft::Draft;
 use super::folder::{Folder, FolderFault};
 use super::frame::{self, Task};
@@ -47,7 +47,7 @@ pub struct Checked {
 ///
 /// `folder` is the folder that the file stands in. Returns every defect, in the order of the file.
 pub fn check(bytes: &[u8], folder: &dyn Folder) -> Result<Checked, Vec<Defect>> {
-    let text = read_text(bytes).map_err(|defect| vec![defect])?;
+    let text = read_text(bytes).map_err(|defect| vec![*defect])?;
     let source = Source::read(text)?;
     let shape = shape::check(source.value());
     let mut checker = Checker {
@@ -72,8 +72,16 @@ pub fn check(bytes: &[u8], folder: &dyn Folder) -> Result<Checked, Vec<Defect>> 
     match checked {
         Some(checked) if defects.is_empty() => Ok(checked),
         _ => {
-            defects.sort_by_key(|defect| (defect.file.clone(), source.span(&defect.place).start));
+            defects.sort_by_cached_key(|defect| {
+                (defect.file.clone(), source.span(&defect.place).start)
+            });
             defects.dedup();
+            if defects.len() > DEFECTS_MAX {
+                let more = defects.len() - DEFECTS_MAX;
+                let message = format!("{more} more defects are not shown; mend these first");
+                defects.truncate(DEFECTS_MAX);
+                defects.push(Defect::new(Code::TooLarge, Place::File, message));
+            }
             Err(defects)
         }
     }
@@ -91,9 +99,10 @@ fn read_draft(value: Value) -> Result<Draft, Box<Defect>> {
     })
 }
 
-fn read_text(bytes: &[u8]) -> Result<&str, Defect> {
-    let refuse =
-        |code, at: usize, message: &str| Err(Defect::new(code, Place::Span(at..at), message));
+fn read_text(bytes: &[u8]) -> Result<&str, Box<Defect>> {
+    let refuse = |code, at: usize, message: &str| {
+        Err(Box::new(Defect::new(code, Place::Span(at..at), message)))
+    };
     if bytes.len() > source::TEXT_MAX {
         return refuse(
             Code::TooLarge,
@@ -105,7 +114,7 @@ fn read_text(bytes: &[u8]) -> Result<&str, Defect> {
         Err(error) => refuse(
             Code::Encoding,
             error.valid_up_to(),
-            "the file is not UTF-8 text",
+            "the file is not UTF-8 text; save it as UTF-8",
         ),
         Ok(text) if text.starts_with('\u{feff}') => refuse(
             Code::Encoding,
@@ -216,17 +225,15 @@ impl Checker<'_> {
         if self.was_refused(&source::child(table, key)) {
             return;
         }
-        let mut names = table.rsplit('/').filter(|name| !name.is_empty());
-        let name = names.find(|name| name.parse::<usize>().is_err());
-        let message = match name {
-            Some(name) => format!("`{name}` needs the key `{key}`: {why}"),
-            None => format!("the protocol needs `{key}`: {why}"),
+        let message = match source::table_name(table) {
+            Some(name) => format!("`{name}` needs the key `{key}`"),
+            None => format!("the protocol needs `{key}`"),
         };
         let place = match table {
             "" => Place::File,
             table => Place::Key(table.to_owned()),
         };
-        self.push(Defect::new(Code::MissingKey, place, message));
+        self.push(Defect::new(Code::MissingKey, place, message).note(format!("{key}: {why}")));
     }
 
     fn refuse(&mut self, code: Code, place: Place, message: impl Into<String>) {

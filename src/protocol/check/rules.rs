@@ -99,7 +99,11 @@ impl Checker<'_> {
                     self.command(&format!("{table}/command"), &command.0);
                 }
                 (None, ReadingFrom::Command) => {
-                    self.missing(&table, "command", "it is taken from a command");
+                    self.missing(
+                        &table,
+                        "command",
+                        "what is executed for a reading from a command",
+                    );
                 }
                 (Some(_), _) => self.refuse(
                     Code::UnknownKey,
@@ -181,7 +185,7 @@ impl Checker<'_> {
             _ => {}
         }
         if budget.unknown == Some(BudgetUnknown::Reserve) && budget.reserve.is_none() {
-            self.missing(table, "reserve", "an unknown cost counts as the reserve");
+            self.missing(table, "reserve", "what an unknown cost counts as");
         }
     }
 

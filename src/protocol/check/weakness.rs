@@ -53,12 +53,22 @@ impl Checker<'_> {
         tasks: &[Task],
         value: &Value,
     ) {
-        let found = find(draft, protocol, tasks);
+        let mut found = find(draft, protocol, tasks);
+        // What follows from a slip that is told elsewhere is no finding of its own.
+        let slips = self.refused.iter();
+        let mut slips = slips.filter(|at| at.starts_with("/analysis/") || at.starts_with("/draw/"));
+        let unsure = slips.next().is_some();
+        let differing = self.defects.iter().any(|one| one.code == Code::ArmsDiffer);
+        found.retain(|weakness| match weakness.code {
+            Code::FewTasks => !unsure,
+            Code::UnequalLimits => !differing,
+            _ => true,
+        });
         let named = |code: Code| value.pointer(&child("/limitations", code.text())).is_some();
         for weakness in &found {
             if !named(weakness.code) {
                 let note = format!(
-                    "mend it, or accept it under [limitations]: \"{}\" = \"the reason\"",
+                    "mend it, or write in [limitations]: \"{}\" = \"why\"",
                     weakness.code.text()
                 );
                 self.push(
@@ -267,7 +277,8 @@ fn few_tasks(draft: &Draft, protocol: &Protocol, tasks: &[Task]) -> Option<(&'st
             let values = drawn
                 .iter()
                 .map(|i| tasks[*i].fields.get(field).map(Value::to_string));
-            values.collect::<BTreeSet<_>>().len()
+            let values: BTreeSet<_> = values.flatten().collect();
+            values.len()
         }
     };
     if units == 0 {

@@ -64,14 +64,14 @@ literal!(
 );
 literal!(
     IdText,
-    "an identifier of letters, digits, `-`, `_` and `.`, at most 64 long",
+    "an identifier of at most 64 letters, digits, `-`, `_` and `.`, a letter or digit first",
     "^[A-Za-z0-9]([A-Za-z0-9._-]{0,62}[A-Za-z0-9_-])?$",
     "baseline",
     "An identifier: letters, digits, `-`, `_`, `.`; at most 64 characters."
 );
 literal!(
     NameText,
-    "a name of lower-case letters, digits and `_`, at most 64 long",
+    "a name of at most 64 lower-case letters, digits and `_`, a letter first",
     "^[a-z][a-z0-9_]{0,63}$",
     "resolved",
     "A name that expressions can use: lower-case letters, digits, `_`."
@@ -79,7 +79,7 @@ literal!(
 literal!(
     ExpressionText,
     "a CEL expression",
-    r"^[\s\S]{1,2048}$",
+    r"^[\s\S]+$",
     "report.passed == task.count",
     "An expression in CEL."
 );

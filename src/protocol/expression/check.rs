@@ -126,18 +126,16 @@ impl<'a> Checker<'a> {
             .map(String::as_str)
             .chain(variables)
             .collect();
-        let defect = ExpressionDefect::new(
-            format!(
+        let near = nearest(name, names.iter().copied()).map(str::to_owned);
+        let message = match near {
+            Some(_) => format!("`{name}` is not known here"),
+            None => format!(
                 "`{name}` is not known here; the names are {}",
                 listed(&names)
             ),
-            self.places.token(node),
-        );
-        self.defects.push(
-            defect
-                .of(Slip::Name)
-                .suggesting(nearest(name, names).map(str::to_owned)),
-        );
+        };
+        let defect = ExpressionDefect::new(message, self.places.token(node));
+        self.defects.push(defect.of(Slip::Name).suggesting(near));
         Type::Any
     }
 
@@ -173,16 +171,18 @@ impl<'a> Checker<'a> {
                 Some(known) => known.clone(),
                 None if *closed => {
                     let names: Vec<&str> = fields.keys().map(String::as_str).collect();
-                    let message = format!(
-                        "there is no field `{field}`; the fields are {}",
-                        listed(&names)
-                    );
+                    let near = nearest(field, names.iter().copied()).map(str::to_owned);
+                    let message = match names.as_slice() {
+                        _ if near.is_some() => format!("there is no field `{field}`"),
+                        [] => format!("there is no `{field}`: nothing is declared up to here"),
+                        [only] => format!("there is no field `{field}`; the only one is {only}"),
+                        _ => format!(
+                            "there is no field `{field}`; the fields are {}",
+                            listed(&names)
+                        ),
+                    };
                     let defect = ExpressionDefect::new(message, range);
-                    self.defects.push(
-                        defect
-                            .of(Slip::Name)
-                            .suggesting(nearest(field, names).map(str::to_owned)),
-                    );
+                    self.defects.push(defect.of(Slip::Name).suggesting(near));
                     Type::Any
                 }
                 None => Type::Any,

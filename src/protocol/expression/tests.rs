@@ -749,7 +749,7 @@ fn check_finds_all_in_order() {
     assert_eq!(
         messages,
         [
-            "`reprot` is not known here; the names are claim, observed, reading, report, task",
+            "`reprot` is not known here",
             "the expression is true or false; a number is needed here",
             "there is no field `b`; the fields are items, passed, share",
             "`*` does not mix whole numbers with others; write `2.0`",

@@ -1,0 +1,387 @@
+//! Transcripts of every verb: what was asked, what was said where, and how it ended.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test stops at the first broken assumption"
+)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
+
+/// A folder with a copy of the shipped protocols.
+struct Desk {
+    folder: TempDir,
+}
+
+impl Desk {
+    fn new() -> Self {
+        let folder = TempDir::new().unwrap();
+        copy(
+            &Path::new(env!("CARGO_MANIFEST_DIR")).join("protocols"),
+            folder.path(),
+        );
+        Self { folder }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Executes a command line; returns it with everything that was said and the exit status.
+    fn say(&self, line: &str) -> String {
+        let output = Command::new(env!("CARGO_BIN_EXE_prereg"))
+            .args(line.split_whitespace())
+            .current_dir(self.folder.path())
+            .env_remove("PREREG_CLAIM")
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        let (out, err) = (text(output.stdout), text(output.stderr));
+        let err = if err.is_empty() {
+            String::new()
+        } else {
+            format!("--- stderr\n{err}")
+        };
+        format!(
+            "$ prereg {line}\n{out}{err}--- exit {}\n",
+            output.status.code().unwrap()
+        )
+    }
+
+    /// Executes several command lines, one after another.
+    fn say_all(&self, lines: &[&str]) -> String {
+        lines
+            .iter()
+            .map(|line| self.say(line))
+            .collect::<Vec<_>>()
+            .join("\n")
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let (path, target) = (entry.path(), to.join(entry.file_name()));
+        // What a study run by hand in the checkout left behind is not part of it.
+        if entry.file_name().to_string_lossy().contains(".prereg.") {
+            continue;
+        }
+        if path.is_dir() {
+            fs::create_dir_all(&target).unwrap();
+            copy(&path, &target);
+        } else {
+            fs::copy(&path, &target).unwrap();
+        }
+    }
+}
+
+/// Compares with a snapshot in the top-level folder, with what changes from run to run left out.
+macro_rules! transcript {
+    ($name:literal, $text:expr) => {
+        let mut settings = insta::Settings::clone_current();
+        settings.set_snapshot_path("../snapshots");
+        settings.set_prepend_module_to_snapshot(false);
+        settings.add_filter(r"[0-9a-f]{64}", "[digest]");
+        settings.add_filter(r"[0-9a-f]{4}…[0-9a-f]{4}", "[short]");
+        settings.add_filter(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "[time]");
+        settings.add_filter(r"in \d+(\.\d)? s;", "in [duration];");
+        settings.add_filter(r"   about \d+ s left", "");
+        settings.add_filter(r"mean [\d.]+ ms", "mean [duration] ms");
+        settings.add_filter(r"wall time \d+ ms", "wall time [duration] ms");
+        settings.add_filter(
+            r#""(at|started_at|ended_at|closed_at|registered_at|completed)":\d{10,}"#,
+            r#""$1":[micros]"#,
+        );
+        settings.bind(|| insta::assert_snapshot!($name, $text));
+    };
+}
+
+#[test]
+fn help_of_every_verb() {
+    let desk = Desk::new();
+    let verbs = [
+        "init", "check", "schema", "register", "run", "start", "finish", "score", "status", "show",
+        "verify", "export", "claim",
+    ];
+    let mut lines = vec!["--help".to_owned(), "--version".to_owned()];
+    lines.extend(verbs.iter().map(|verb| format!("{verb} --help")));
+    let said: Vec<String> = lines.iter().map(|line| desk.say(line)).collect();
+    transcript!("cli__help", said.join("\n"));
+}
+
+#[test]
+fn usage_errors_end_with_2() {
+    let desk = Desk::new();
+    transcript!(
+        "cli__usage",
+        desk.say_all(&[
+            "",
+            "rum",
+            "check",
+            "status",
+            "start a",
+            "show x",
+            "finish 1",
+            "claim done",
+            "init minimal.toml"
+        ])
+    );
+}
+
+#[test]
+fn init_writes_a_protocol_whose_only_defect_is_what_is_not_there_yet() {
+    let desk = Desk::new();
+    let said = desk.say_all(&["init study.toml", "check study.toml"]);
+    fs::write(
+        desk.path("tasks.jsonl"),
+        "{\"id\": \"one\"}\n{\"id\": \"two\"}\n",
+    )
+    .unwrap();
+    fs::write(desk.path("arm.sh"), "#!/bin/sh\nexit 0\n").unwrap();
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(desk.path("arm.sh"), fs::Permissions::from_mode(0o755)).unwrap();
+    transcript!(
+        "cli__init",
+        format!("{said}\n{}", desk.say("check study.toml"))
+    );
+}
+
+#[test]
+fn check_says_what_a_sound_protocol_comes_to() {
+    let desk = Desk::new();
+    transcript!(
+        "cli__check",
+        desk.say_all(&[
+            "check quickstart.toml",
+            "check minimal.toml --json",
+            "check nowhere.toml",
+            "check nowhere.toml --json"
+        ])
+    );
+}
+
+#[test]
+fn defects_are_collected_and_nothing_is_written() {
+    let desk = Desk::new();
+    let text = fs::read_to_string(desk.path("minimal.toml")).unwrap();
+    let text = text
+        .replace("timeout = \"5s\"", "timeuot = \"5s\"")
+        .replace("outcome = \"found\"", "outcome = \"fuond\"");
+    fs::write(desk.path("broken.toml"), text).unwrap();
+    transcript!(
+        "cli__defects",
+        desk.say_all(&[
+            "check broken.toml",
+            "register broken.toml",
+            "run broken.toml",
+            "check broken.toml --json"
+        ])
+    );
+    assert!(!desk.path("minimal.prereg.db").exists());
+}
+
+#[test]
+fn a_protocol_that_cannot_be_enforced_is_refused() {
+    let desk = Desk::new();
+    let text = fs::read_to_string(desk.path("minimal.toml")).unwrap();
+    fs::write(
+        desk.path("later.toml"),
+        format!("{text}\n[switch]\nfile = \"enabled\"\n[cutoff]\nat = \"2027-01-01T00:00:00Z\"\n"),
+    )
+    .unwrap();
+    transcript!(
+        "cli__not_enforced",
+        desk.say_all(&[
+            "check later.toml",
+            "register later.toml",
+            "run later.toml --json"
+        ])
+    );
+    assert!(!desk.path("minimal.prereg.db").exists());
+}
+
+#[test]
+fn the_main_job() {
+    let desk = Desk::new();
+    let said = desk.say_all(&[
+        "run quickstart.toml --quiet",
+        "run quickstart.toml",
+        "status quickstart.prereg.db",
+        "verify quickstart.prereg.db",
+        "export quickstart.prereg.db --to quickstart.export.jsonl",
+        "verify quickstart.export.jsonl",
+        "export quickstart.prereg.db --to quickstart.export.jsonl",
+    ]);
+    transcript!("cli__main_job", said);
+}
+
+#[test]
+fn plain_lines_tell_the_progress_where_there_is_no_terminal() {
+    let desk = Desk::new();
+    transcript!("cli__progress", desk.say("run minimal.toml"));
+}
+
+#[test]
+fn registering_again_changes_nothing_and_another_is_refused() {
+    let desk = Desk::new();
+    let first = desk.say_all(&[
+        "register minimal.toml",
+        "register minimal.toml",
+        "register minimal.toml --json",
+    ]);
+    let text = fs::read_to_string(desk.path("minimal.toml")).unwrap();
+    fs::write(
+        desk.path("minimal.toml"),
+        format!("# a comment changes nothing\n{text}"),
+    )
+    .unwrap();
+    let comment = desk.say("register minimal.toml");
+    fs::write(
+        desk.path("minimal.toml"),
+        text.replace("repeats = 2", "repeats = 3")
+            .replace("\"5s\"", "\"6s\""),
+    )
+    .unwrap();
+    let mut frame = fs::read_to_string(desk.path("minimal/tasks.jsonl")).unwrap();
+    frame = frame.replacen("\"id\"", "\"note\": 1, \"id\"", 1);
+    fs::write(desk.path("minimal/tasks.jsonl"), frame).unwrap();
+    let other = desk.say_all(&[
+        "register minimal.toml",
+        "run minimal.toml",
+        "register minimal.toml --json",
+    ]);
+    transcript!("cli__register", format!("{first}\n{comment}\n{other}"));
+}
+
+#[test]
+fn runs_executed_elsewhere_go_step_by_step() {
+    let desk = Desk::new();
+    let first = fs::read_to_string(desk.path("minimal/tasks.jsonl")).unwrap();
+    let first: serde_json::Value = serde_json::from_str(first.lines().next().unwrap()).unwrap();
+    let task = first["id"].as_str().unwrap().to_owned();
+    let lines = [
+        "start T exact".to_owned(),
+        "register minimal.toml".to_owned(),
+        "start nothing exact".to_owned(),
+        "start T neither".to_owned(),
+        "start T fold".to_owned(),
+        "start T exact --ref https://ci.example/1 --key first".to_owned(),
+        "start T exact --ref https://ci.example/1 --key first".to_owned(),
+        "start T exact --ref https://ci.example/2 --key first".to_owned(),
+        "start T fold".to_owned(),
+        "start T fold --json".to_owned(),
+        "score 1".to_owned(),
+        "finish 1 --exit 1 --wall 95s".to_owned(),
+        "finish 1 --exit 0".to_owned(),
+        "score 1".to_owned(),
+        "score 1".to_owned(),
+        "show 1".to_owned(),
+        "show 1 --json".to_owned(),
+        "show 7".to_owned(),
+        "status".to_owned(),
+        "export --to sealed.jsonl".to_owned(),
+        "verify sealed.jsonl".to_owned(),
+        "show 1 --unblind --actor auditor".to_owned(),
+        "status --json".to_owned(),
+        "verify minimal.prereg.db --json".to_owned(),
+    ];
+    let lines: Vec<String> = lines
+        .iter()
+        .map(|line| line.replace(" T ", &format!(" {task} ")))
+        .collect();
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    transcript!("cli__elsewhere", desk.say_all(&lines));
+}
+
+#[test]
+fn a_record_that_does_not_derive_is_named() {
+    let desk = Desk::new();
+    desk.say_all(&[
+        "run minimal.toml --quiet",
+        "export minimal.prereg.db --to whole.jsonl",
+    ]);
+    let whole = fs::read_to_string(desk.path("whole.jsonl")).unwrap();
+    fs::write(
+        desk.path("edited.jsonl"),
+        whole.replacen("\"arm\":\"fold\"", "\"arm\":\"bold\"", 1),
+    )
+    .unwrap();
+    let cut: Vec<&str> = whole.lines().take(9).collect();
+    fs::write(desk.path("cut.jsonl"), format!("{}\n", cut.join("\n"))).unwrap();
+    fs::write(desk.path("empty.jsonl"), "").unwrap();
+    let lines = [
+        "verify edited.jsonl",
+        "verify cut.jsonl",
+        "verify cut.jsonl --json",
+        "verify empty.jsonl",
+        "verify minimal.toml",
+        "verify nowhere.db",
+    ];
+    transcript!("cli__diverged", desk.say_all(&lines));
+}
+
+#[test]
+fn a_pilot_comes_before_the_registration() {
+    let desk = Desk::new();
+    let text = fs::read_to_string(desk.path("minimal.toml")).unwrap();
+    fs::write(
+        desk.path("minimal.toml"),
+        format!("{text}\n[tasks.splits]\nfull = \"confirmatory\"\ntry = \"pilot\"\n").replace(
+            "tasks = { frame = \"minimal/tasks.jsonl\" }",
+            "tasks.frame = \"minimal/tasks.jsonl\"",
+        ),
+    )
+    .unwrap();
+    let frame = fs::read_to_string(desk.path("minimal/tasks.jsonl")).unwrap();
+    let lines: Vec<String> = frame
+        .lines()
+        .enumerate()
+        .map(|(i, line)| {
+            line.replacen(
+                '{',
+                if i == 0 {
+                    "{\"split\": \"try\", "
+                } else {
+                    "{\"split\": \"full\", "
+                },
+                1,
+            )
+        })
+        .collect();
+    fs::write(desk.path("minimal/tasks.jsonl"), lines.join("\n")).unwrap();
+    let said = desk.say_all(&[
+        "run minimal.toml",
+        "run minimal.toml --pilot --quiet",
+        "show 1",
+        "run minimal.toml --register --quiet",
+        "run minimal.toml --pilot",
+        "verify minimal.prereg.db",
+    ]);
+    transcript!("cli__pilot", said);
+}
+
+#[test]
+fn an_arm_claims_with_the_claim_verb() {
+    let desk = Desk::new();
+    let said = desk.say_all(&[
+        "claim done --file claim.json",
+        "claim failed --file claim.json --json",
+    ]);
+    transcript!(
+        "cli__claim",
+        format!(
+            "{said}\n{}",
+            fs::read_to_string(desk.path("claim.json")).unwrap()
+        )
+    );
+}
+
+#[test]
+fn the_schema_is_a_snapshot() {
+    let desk = Desk::new();
+    transcript!("cli__schema", desk.say("schema"));
+}
