@@ -108,17 +108,11 @@ impl Action {
         }
     }
 
-    /// Returns what the action seals.
+    /// Returns what the action seals; null where it has nothing to seal, which is sealed too.
     pub fn sealed(&self) -> Option<Value> {
         match self {
-            Self::Finish {
-                execution: Some(execution),
-                ..
-            } => serde_json::to_value(execution).ok(),
-            Self::Score {
-                evidence: Some(evidence),
-                ..
-            } => serde_json::to_value(evidence).ok(),
+            Self::Finish { execution, .. } => serde_json::to_value(execution).ok(),
+            Self::Score { evidence, .. } => serde_json::to_value(evidence).ok(),
             _ => None,
         }
     }
@@ -126,8 +120,8 @@ impl Action {
     /// Puts back what the action seals, once its opening is known.
     pub fn open(&mut self, sealed: Value) -> Result<(), serde_json::Error> {
         match self {
-            Self::Finish { execution, .. } => *execution = Some(serde_json::from_value(sealed)?),
-            Self::Score { evidence, .. } => *evidence = Some(serde_json::from_value(sealed)?),
+            Self::Finish { execution, .. } => *execution = serde_json::from_value(sealed)?,
+            Self::Score { evidence, .. } => *evidence = serde_json::from_value(sealed)?,
             _ => {}
         }
         Ok(())

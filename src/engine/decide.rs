@@ -100,7 +100,7 @@ pub enum Peek {
     Expire(RunId),
     /// This slot may start now.
     Start(Next),
-    /// Nothing may start until a run under way has ended.
+    /// Nothing may start until a run under way has ended, or the study is registered.
     Wait,
     /// Every slot has ended.
     Complete,
@@ -109,6 +109,9 @@ pub enum Peek {
 /// Says what may start next; says so exactly when `decide` would grant it. Never recorded.
 pub fn peek(rules: &Rules, slice: &Slice, at: Time) -> Peek {
     let live = &slice.standing.live;
+    if slice.standing.registered.is_none() {
+        return Peek::Wait;
+    }
     if slice.standing.slots_ended >= rules.registered_plan().len() {
         return Peek::Complete;
     }
@@ -406,10 +409,10 @@ pub fn evidence_digest(evidence: &Evidence) -> Digest {
 }
 
 fn close(slice: &Slice, run: RunId, cause: Cause) -> Ruling {
+    open_run(slice, run)?;
     if !matches!(cause, Cause::Failed | Cause::Cancelled | Cause::Lost) {
         return Err(Refusal::NotACause { cause });
     }
-    open_run(slice, run)?;
     Ok(vec![Event::Unjudged { run, cause }])
 }
 
@@ -448,16 +451,19 @@ fn with_consequences(rules: &Rules, slice: &Slice, mut events: Vec<Event>) -> Ve
         events.push(Event::SlotWaits { lane: place.lane });
         return events;
     }
-    let plan = if place.lane.draft == 0 {
-        rules.registered_plan()
+    let registered = place.lane.draft == 0;
+    // A pilot's lane is one slot, and the draft that planned it may not be the one opened last.
+    let next = if registered {
+        let plan = rules.registered_plan();
+        plan.next_in_lane(&plan.slot(place.position))
     } else {
-        rules.pilot_plan()
+        None
     };
     events.push(Event::SlotEnded {
         lane: place.lane,
-        next: plan.next_in_lane(&plan.slot(place.position)),
+        next,
     });
-    if place.lane.draft == 0 && slice.standing.slots_ended + 1 == slice.standing.slots {
+    if registered && slice.standing.slots_ended + 1 == slice.standing.slots {
         events.push(Event::Completed {});
     }
     events

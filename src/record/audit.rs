@@ -5,7 +5,7 @@
 //! else still is, and the audit counts what it had to take on trust.
 
 use super::divergence::{Code, Divergence};
-use super::entry::{self, Answer, Body, Entry, GENESIS, Head, Opening};
+use super::entry::{self, Answer, Body, Entry, GENESIS, Head};
 use crate::engine::command::{Action, Command};
 use crate::engine::decide::{self, Ruling};
 use crate::engine::event::Event;
@@ -102,7 +102,7 @@ impl Auditor {
                     }
                     Err(message) => return diverged(Code::BodyForm, message),
                 };
-                if let Err(message) = open(&mut command, &mut ruling, opening) {
+                if let Err(message) = entry::open(&mut command, &mut ruling, opening) {
                     return diverged(Code::BodyForm, message);
                 }
             }
@@ -277,37 +277,6 @@ impl Auditor {
 /// Returns whether an entry's ruling was computed from evidence.
 fn is_scoring(action: &Action, ruling: &Answer) -> bool {
     matches!((action, ruling), (Action::Score { .. }, Answer::Granted(_)))
-}
-
-/// Puts what was sealed back into the command and its ruling.
-fn open(command: &mut Command, ruling: &mut Answer, opening: Opening) -> Result<(), String> {
-    let mut values = opening.values;
-    if let Some(value) = command
-        .action
-        .sealed_name()
-        .and_then(|name| values.remove(name))
-    {
-        command
-            .action
-            .open(value)
-            .map_err(|error| error.to_string())?;
-    }
-    let named = values.into_iter().map(|(name, value)| {
-        name.strip_prefix("outcomes.")
-            .map(|id| (id.to_owned(), value))
-    });
-    let opened = named
-        .collect::<Option<_>>()
-        .ok_or("an opening has a name that nothing seals")?;
-    if let Answer::Granted(events) = ruling {
-        for event in events {
-            if let Event::Scored { outcomes, .. } = event {
-                *outcomes = Some(opened);
-                return Ok(());
-            }
-        }
-    }
-    Ok(())
 }
 
 fn told(answer: &Answer) -> String {

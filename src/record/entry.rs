@@ -164,6 +164,37 @@ pub fn seal(head: Head, command: &Command, ruling: Answer, salt: Digest) -> Entr
     }
 }
 
+/// Puts what was sealed back into the command and its ruling.
+pub fn open(command: &mut Command, ruling: &mut Answer, opening: Opening) -> Result<(), String> {
+    let mut values = opening.values;
+    if let Some(value) = command
+        .action
+        .sealed_name()
+        .and_then(|name| values.remove(name))
+    {
+        command
+            .action
+            .open(value)
+            .map_err(|error| error.to_string())?;
+    }
+    let named = values.into_iter().map(|(name, value)| {
+        name.strip_prefix("outcomes.")
+            .map(|id| (id.to_owned(), value))
+    });
+    let opened = named
+        .collect::<Option<_>>()
+        .ok_or("an opening has a name that nothing seals")?;
+    if let Answer::Granted(events) = ruling {
+        for event in events {
+            if let Event::Scored { outcomes, .. } = event {
+                *outcomes = Some(opened);
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Returns the canonical JSON of a part of an entry.
 fn text(part: &impl Serialize) -> String {
     // Plain data with text keys and no NaN: neither step can fail.

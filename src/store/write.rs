@@ -119,7 +119,7 @@ impl Writer<'_> {
         for run in &expired {
             let expiry = Command {
                 actor: "engine".to_owned(),
-                key: format!("expire-{run}"),
+                key: self.salts.key(),
                 action: Action::Expire { run: *run },
                 ..command.clone()
             };
@@ -202,8 +202,13 @@ impl Writer<'_> {
         };
         let found =
             rows::entry(self.connection, seq)?.ok_or_else(|| broken("it is missing".to_owned()))?;
-        let body = entry::read_body(&found.body).map_err(broken)?;
-        let same = same_operation(&body.command, command, found.opening.as_deref());
+        let mut body = entry::read_body(&found.body).map_err(broken)?;
+        if let Some(opening) = &found.opening {
+            let opening = entry::read_opening(opening).map_err(broken)?;
+            entry::open(&mut body.command, &mut body.ruling, opening).map_err(broken)?;
+        }
+        // The same operation, whenever it was given.
+        let same = body.command.action == command.action;
         let ruling = match (same, body.ruling) {
             (false, _) => Err(Refusal::KeyReused {
                 key: command.key.clone(),
@@ -254,7 +259,10 @@ impl Writer<'_> {
         command: &Command,
     ) -> Result<(Option<u64>, Ruling)> {
         let ruling = decide::decide(rules, &self.slice, command);
-        if ruling.as_ref().is_ok_and(Vec::is_empty) {
+        // A record begins with the protocol; there is nothing to refuse before.
+        if matches!(&ruling, Ok(events) if events.is_empty())
+            || matches!(&ruling, Err(Refusal::NotOpened {}))
+        {
             return Ok((None, ruling));
         }
         let sealed = entry::seal(
@@ -309,20 +317,6 @@ impl Writer<'_> {
         rows::save_standing(self.connection, &self.slice.standing)?;
         Ok((self.head, self.slice.standing))
     }
-}
-
-/// Returns whether two commands with the same key are the same operation, whenever they were given.
-fn same_operation(first: &Command, again: &Command, opening: Option<&str>) -> bool {
-    let mut first = first.action.clone();
-    if let Some(opening) = opening.and_then(|opening| entry::read_opening(opening).ok())
-        && let Some(value) = first
-            .sealed_name()
-            .and_then(|name| opening.values.get(name))
-        && first.open(value.clone()).is_err()
-    {
-        return false;
-    }
-    first == again.action
 }
 
 /// Random bytes: salts for what is sealed, and keys for operations that bring none.

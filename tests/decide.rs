@@ -1,0 +1,669 @@
+//! The engine's rulings as tables: one command a row, its ruling in the last column.
+//!
+//! `|` parts them. What a start closes first stands before a `;`, with the run's number. Tasks are
+//! `t1`…, undrawn `u1`…, pilots `p1`…; the control is `oracle`; drafts are numbered from 1.
+
+mod engine_common;
+
+use engine_common::design::{Design, HOUR};
+use engine_common::words::{plays, plays_registered};
+use prereg::protocol::model::{
+    ArmsOrder, Axis, BlockKind, CauseWord, LateReport, ScoreWord, Serial,
+};
+
+fn pilots(pilots: usize) -> Design {
+    Design {
+        pilots,
+        ..Design::default()
+    }
+}
+
+fn with_attempts(per_slot: Option<u32>, rerun: &[CauseWord]) -> Design {
+    Design {
+        tasks: 1,
+        per_slot,
+        rerun: rerun.to_vec(),
+        ..Design::default()
+    }
+}
+
+#[test]
+fn nothing_happens_before_a_protocol_is_opened() {
+    plays(
+        &[Design::default()],
+        "register 1        | not-opened
+         start t1 a        | not-opened
+         start x x         | not-opened
+         finish 1          | not-opened
+         score 1 pass      | not-opened
+         close 1 stale     | not-opened
+         expire 1          | not-opened
+         unblind           | not-opened
+         open 1            | draft 1",
+    );
+}
+
+#[test]
+fn a_registration_stands_and_names_what_differs() {
+    let other = Design {
+        question: "another question?".to_owned(),
+        runs_max: 2,
+        ..Design::default()
+    };
+    plays(
+        &[Design::default(), other],
+        "open 1            | draft 1
+         open 1            | nothing
+         register 2        | not-opened-last
+         open 2            | draft 2
+         open 1            | draft 3
+         register 2        | not-opened-last
+         register 1        | registered, 4 slots
+         register 1        | nothing
+         open 1            | nothing
+         open 2            | registration-differs, allocation.runs_max study.question
+         register 2        | not-opened-last",
+    );
+}
+
+#[test]
+fn the_frame_is_among_what_differs() {
+    let other = Design {
+        undrawn: 1,
+        ..Design::default()
+    };
+    plays(
+        &[Design::default(), other],
+        "open 1            | draft 1
+         register 1        | registered, 4 slots
+         open 2            | registration-differs, frame",
+    );
+}
+
+#[test]
+fn a_start_that_several_guards_refuse_answers_with_the_first() {
+    let design = Design {
+        undrawn: 1,
+        runs_max: 1,
+        ..pilots(1)
+    };
+    plays(
+        &[design],
+        "open 1            | draft 1
+         start x x         | unknown-task
+         start x oracle    | unknown-task
+         start t1 x        | unknown-arm
+         start u1 a        | not-registered
+         start t1 a        | not-registered
+         start p1 a        | run 1
+         start u1 a        | not-registered
+         start p1 x        | unknown-arm
+         start p1 a        | slots-used
+         start p1 b        | cap-reached, 1
+         register 1        | registered, 4 slots
+         start p1 a        | split-closed
+         start p1 x        | unknown-arm
+         start u1 a        | not-drawn
+         start t1 b        | out-of-order, next t1 a
+         start t1 a        | cap-reached, 1
+         close 1 lost      | lost, slot ended
+         start t1 a        | run 2
+         start t1 a        | slots-used
+         start t1 b        | out-of-order, next t2 a
+         start t2 a        | cap-reached, 1",
+    );
+}
+
+#[test]
+fn a_report_that_several_guards_refuse_answers_with_the_first() {
+    plays_registered(
+        &Design::default(),
+        "finish 1          | unknown-run
+         score 1 pass      | unknown-run
+         expire 1          | unknown-run
+         close 1 lost      | unknown-run
+         close 1 stale     | unknown-run
+         start t1 a        | run 1
+         close 1 stale     | not-a-cause
+         close 1 timed-out | not-a-cause
+         close 1 no-report | not-a-cause
+         score 1 pass      | not-ended
+         expire 1          | not-stale
+         finish 1          | ended
+         finish 1          | already-ended
+         expire 1          | not-stale
+         close 1 stale     | not-a-cause
+         score 1 pass      | scored, slot ended
+         finish 1          | already-closed, scored
+         score 1 fail      | already-closed, scored
+         close 1 stale     | already-closed, scored
+         close 1 lost      | already-closed, scored
+         expire 1          | already-closed, scored",
+    );
+}
+
+#[test]
+fn a_closed_run_takes_no_report() {
+    plays_registered(
+        &Design::default(),
+        "start t1 a        | run 1
+         close 1 cancelled | cancelled, slot ended
+         finish 1          | already-closed, cancelled
+         score 1 pass      | already-closed, cancelled
+         close 1 cancelled | already-closed, cancelled
+         expire 1          | already-closed, cancelled
+         start t1 b        | run 2
+         wait 6h           |
+         finish 2          | 2 stale, slot ended; stale
+         score 2 pass      | stale
+         close 2 stale     | stale
+         expire 2          | stale",
+    );
+}
+
+#[test]
+fn a_control_passes_only_task_arm_and_concurrency() {
+    let design = Design {
+        undrawn: 1,
+        runs_max: 3,
+        ..pilots(1)
+    };
+    plays(
+        &[design],
+        "open 1            | draft 1
+         start t1 oracle   | run 1
+         start t1 oracle   | run 2
+         finish 2          | ended
+         score 2 fail      | scored
+         close 1 lost      | lost
+         register 1        | registered, 4 slots
+         start p1 oracle   | run 3
+         start u1 oracle   | run 4
+         start t2 oracle   | run 5
+         start x oracle    | unknown-task
+         start t2 oracle   | cap-reached, 3
+         start t1 a        | cap-reached, 3
+         finish 3          | ended
+         start t1 a        | run 6",
+    );
+}
+
+#[test]
+fn a_control_is_no_attempt_and_completes_nothing() {
+    let design = Design {
+        tasks: 1,
+        arms: 2,
+        ..Design::default()
+    };
+    plays_registered(
+        &design,
+        "start t1 a        | run 1
+         close 1 failed    | failed, slot ended
+         start t1 oracle   | run 2
+         start t1 b        | run 3
+         close 3 failed    | failed, slot ended, complete
+         peek              | complete
+         finish 2          | ended
+         score 2 none      | no-report
+         start t1 oracle   | run 4
+         wait 6h           |
+         expire 4          | stale",
+    );
+}
+
+#[test]
+fn pilots_know_no_order_and_end_with_the_registration() {
+    let design = Design {
+        repeats: 2,
+        ..pilots(2)
+    };
+    plays(
+        &[design],
+        "open 1            | draft 1
+         start p2 b        | run 1
+         start p1 b        | run 2
+         start p1 b        | run 3
+         start p1 b        | slots-used
+         start p2 a        | run 4
+         start t1 a        | not-registered
+         register 1        | registered, 8 slots
+         start p1 a        | split-closed
+         finish 1          | ended
+         score 1 pass      | scored, slot ended
+         close 2 lost      | lost, slot ended
+         start t1 a        | run 5",
+    );
+}
+
+#[test]
+fn a_changed_draft_has_pilots_of_its_own() {
+    let changed = Design {
+        question: "another question?".to_owned(),
+        ..pilots(1)
+    };
+    plays(
+        &[pilots(1), changed],
+        "open 1            | draft 1
+         start p1 a        | run 1
+         start p1 a        | slots-used
+         close 1 failed    | failed, slot ended
+         start p1 a        | slots-used
+         open 2            | draft 2
+         start p1 a        | run 2
+         start p1 a        | slots-used
+         open 1            | draft 3
+         start p1 a        | run 3
+         finish 2          | ended
+         score 2 pass      | scored, slot ended
+         start p1 a        | slots-used",
+    );
+}
+
+#[test]
+fn a_pilot_ends_under_a_draft_that_has_none() {
+    let without = Design {
+        question: "no pilots?".to_owned(),
+        ..Design::default()
+    };
+    plays(
+        &[pilots(1), without],
+        "open 1            | draft 1
+         start p1 b        | run 1
+         start p1 a        | run 2
+         open 2            | draft 2
+         finish 1          | ended
+         score 1 pass      | scored, slot ended
+         close 2 lost      | lost, slot ended
+         start p1 a        | unknown-task",
+    );
+}
+
+#[test]
+fn slots_start_in_the_order_of_the_plan() {
+    let design = Design {
+        order: ArmsOrder::Counterbalanced,
+        ..Design::default()
+    };
+    plays_registered(
+        &design,
+        "start t2 b        | out-of-order, next t1 a
+         start t1 b        | out-of-order, next t1 a
+         start t1 a        | run 1
+         start t1 b        | out-of-order, next t2 b
+         start t2 a        | out-of-order, next t2 b
+         start t2 b        | run 2
+         start t2 a        | out-of-order, next none
+         finish 2          | ended
+         start t2 a        | out-of-order, next none
+         score 2 pass      | scored, slot ended
+         start t1 b        | out-of-order, next t2 a
+         start t2 a        | run 3
+         close 1 lost      | lost, slot ended
+         start t1 b        | run 4
+         start t1 b        | slots-used
+         close 4 lost      | lost, slot ended
+         start t1 b        | slots-used
+         peek              | wait
+         close 3 lost      | lost, slot ended, complete
+         peek              | complete
+         start t2 a        | slots-used",
+    );
+}
+
+#[test]
+fn one_run_follows_another_under_serial_study() {
+    let design = Design {
+        serial: Serial::Study,
+        ..Design::default()
+    };
+    plays_registered(
+        &design,
+        "start t1 a        | run 1
+         start t2 a        | out-of-order, next none
+         peek              | wait
+         finish 1          | ended
+         start t1 b        | out-of-order, next none
+         score 1 fail      | scored, slot ended
+         start t2 a        | out-of-order, next t1 b
+         start t1 b        | run 2",
+    );
+}
+
+#[test]
+fn every_slot_may_start_at_once_without_serial() {
+    let design = Design {
+        serial: Serial::None,
+        nest: [Axis::Arm, Axis::Task, Axis::Repeat],
+        ..Design::default()
+    };
+    plays_registered(
+        &design,
+        "start t1 b        | out-of-order, next t1 a
+         start t1 a        | run 1
+         start t2 a        | run 2
+         start t1 b        | run 3
+         start t2 b        | run 4
+         start t2 b        | slots-used",
+    );
+}
+
+#[test]
+fn pairs_are_lanes_of_their_own_under_block_pair() {
+    let design = |block| Design {
+        tasks: 1,
+        repeats: 2,
+        block,
+        ..Design::default()
+    };
+    plays_registered(
+        &design(BlockKind::Pair),
+        "start t1 a        | run 1
+         start t1 b        | out-of-order, next t1 a
+         start t1 a        | run 2
+         start t1 a        | slots-used
+         close 2 lost      | lost, slot ended
+         start t1 b        | run 3",
+    );
+    plays_registered(
+        &design(BlockKind::Task),
+        "start t1 a        | run 1
+         start t1 a        | out-of-order, next none
+         close 1 lost      | lost, slot ended
+         start t1 a        | out-of-order, next t1 b
+         start t1 b        | run 2",
+    );
+}
+
+#[test]
+fn a_scored_run_is_never_rerun() {
+    let all = [
+        CauseWord::Unjudged,
+        CauseWord::Failed,
+        CauseWord::TimedOut,
+        CauseWord::Cancelled,
+        CauseWord::Lost,
+        CauseWord::Stale,
+    ];
+    plays_registered(
+        &with_attempts(None, &all),
+        "start t1 a        | run 1
+         finish 1          | ended
+         score 1 fail      | scored, slot ended
+         start t1 a        | slots-used
+         start t1 b        | run 2",
+    );
+}
+
+#[test]
+fn unjudged_means_every_cause_that_has_no_word() {
+    plays_registered(
+        &with_attempts(None, &[CauseWord::Unjudged]),
+        "start t1 a        | run 1
+         finish 1          | ended
+         score 1 none      | no-report, slot waits
+         start t1 a        | run 2, attempt 2
+         finish 2          | ended
+         score 2 bad       | bad-report, slot waits
+         start t1 a        | run 3, attempt 3
+         finish 3          | ended
+         score 3 slow      | judge-timeout, slot waits
+         start t1 a        | run 4, attempt 4
+         finish 4          | ended
+         score 4 broken    | judge-error, slot waits
+         start t1 a        | run 5, attempt 5
+         finish 5          | ended
+         score 5 infra     | infra, slot waits
+         start t1 a        | run 6, attempt 6
+         finish 6          | ended
+         score 6 odd       | outcome-error, slot waits
+         start t1 a        | run 7, attempt 7
+         close 7 failed    | failed, slot ended
+         start t1 b        | run 8
+         close 8 cancelled | cancelled, slot ended, complete",
+    );
+}
+
+#[test]
+fn each_cause_word_allows_its_own_cause_alone() {
+    let words = [
+        (CauseWord::Failed, "failed"),
+        (CauseWord::Cancelled, "cancelled"),
+        (CauseWord::Lost, "lost"),
+    ];
+    for (word, _) in words {
+        for (other, cause) in words {
+            let then = if word == other {
+                "slot waits"
+            } else {
+                "slot ended"
+            };
+            plays_registered(
+                &with_attempts(Some(2), &[word]),
+                &format!(
+                    "start t1 a      | run 1
+                     close 1 {cause} | {cause}, {then}"
+                ),
+            );
+        }
+        plays_registered(
+            &with_attempts(Some(2), &[word]),
+            "start t1 a        | run 1
+             finish 1          | ended
+             score 1 none      | no-report, slot ended
+             start t1 b        | run 2
+             wait 6h           |
+             expire 2          | stale, slot ended, complete",
+        );
+    }
+}
+
+#[test]
+fn a_slot_has_ended_after_its_last_attempt() {
+    plays_registered(
+        &with_attempts(Some(3), &[CauseWord::Lost, CauseWord::Unjudged]),
+        "start t1 a        | run 1
+         start t1 b        | out-of-order, next none
+         close 1 lost      | lost, slot waits
+         peek              | start t1 a
+         start t1 b        | out-of-order, next t1 a
+         start t1 a        | run 2, attempt 2
+         finish 2          | ended
+         close 2 lost      | lost, slot waits
+         start t1 a        | run 3, attempt 3
+         finish 3          | ended
+         score 3 none      | no-report, slot ended
+         start t1 a        | slots-used
+         start t1 b        | run 4
+         close 4 lost      | lost, slot waits
+         start t1 b        | run 5, attempt 2
+         finish 5          | ended
+         score 5 pass      | scored, slot ended, complete",
+    );
+}
+
+#[test]
+fn a_waiting_slot_is_filled_before_another_is_opened() {
+    let design = Design {
+        repeats: 2,
+        serial: Serial::None,
+        per_slot: Some(2),
+        rerun: vec![CauseWord::Lost],
+        ..pilots(1)
+    };
+    plays(
+        std::slice::from_ref(&design),
+        "open 1            | draft 1
+         start p1 a        | run 1
+         close 1 lost      | lost, slot waits
+         start p1 a        | run 2, attempt 2
+         start p1 a        | run 3
+         start p1 a        | slots-used
+         close 2 lost      | lost, slot ended
+         start p1 a        | slots-used",
+    );
+    plays_registered(
+        &design,
+        "start t1 a        | run 1
+         start t1 b        | run 2
+         close 1 lost      | lost, slot waits
+         start t1 a        | run 3, attempt 2
+         start t1 a        | run 4",
+    );
+}
+
+#[test]
+fn a_stale_run_is_closed_before_the_start_that_notices_it() {
+    let design = Design {
+        runs_max: 1,
+        ..with_attempts(Some(2), &[CauseWord::Stale])
+    };
+    plays_registered(
+        &design,
+        "start t1 a        | run 1
+         wait 359m         |
+         start t1 a        | slots-used
+         start t1 oracle   | cap-reached, 1
+         wait 1m           |
+         peek              | expire 1
+         start t1 b        | 1 stale, slot waits; out-of-order, next t1 a
+         start t1 a        | run 2, attempt 2
+         wait 6h           |
+         start t1 a        | 2 stale, slot ended; slots-used
+         start t1 b        | run 3
+         wait 6h           |
+         expire 3          | stale, slot waits
+         start t1 b        | run 4, attempt 2",
+    );
+}
+
+#[test]
+fn a_refused_or_a_control_start_closes_nothing_but_a_stale_run_frees_its_place() {
+    let design = Design {
+        undrawn: 1,
+        runs_max: 1,
+        ..Design::default()
+    };
+    plays_registered(
+        &design,
+        "start t1 a        | run 1
+         wait 6h           |
+         start x a         | unknown-task
+         start t1 x        | unknown-arm
+         start u1 a        | not-drawn
+         start t1 oracle   | run 2
+         start t1 oracle   | cap-reached, 1
+         wait 6h           |
+         start t1 b        | 1 stale, slot ended; 2 stale; run 3",
+    );
+}
+
+#[test]
+fn a_run_that_has_ended_is_never_stale() {
+    plays_registered(
+        &Design::default(),
+        "start t1 a        | run 1
+         finish 1          | ended
+         wait 12h          |
+         start t2 a        | run 2
+         expire 1          | not-stale
+         score 1 pass      | scored, slot ended",
+    );
+}
+
+#[test]
+fn a_late_report_is_refused_or_taken_until_a_start_closes_the_run() {
+    let design = |late_report| Design {
+        late_report,
+        stale_after: HOUR,
+        ..Design::default()
+    };
+    plays_registered(
+        &design(LateReport::Refuse),
+        "start t1 a        | run 1
+         start t2 a        | run 2
+         wait 1h           |
+         finish 1          | 1 stale, slot ended; stale
+         score 2 pass      | 2 stale, slot ended; stale
+         score 2 pass      | stale",
+    );
+    plays_registered(
+        &design(LateReport::UntilClosed),
+        "start t1 a        | run 1
+         start t2 a        | run 2
+         wait 1h           |
+         score 1 pass      | not-ended
+         finish 1          | ended
+         score 1 pass      | scored, slot ended
+         start t1 b        | 2 stale, slot ended; run 3
+         finish 2          | stale",
+    );
+}
+
+#[test]
+fn a_clock_kill_is_an_outcome_or_not() {
+    let design = |on_timeout, rerun: &[CauseWord]| Design {
+        on_timeout,
+        ..with_attempts(Some(2), rerun)
+    };
+    plays_registered(
+        &design(ScoreWord::Score, &[CauseWord::TimedOut]),
+        "start t1 a        | run 1
+         finish 1 timed-out | ended
+         score 1 fail      | scored, slot ended",
+    );
+    plays_registered(
+        &design(ScoreWord::Unjudged, &[CauseWord::TimedOut]),
+        "start t1 a        | run 1
+         finish 1 timed-out | ended, timed-out, slot waits
+         finish 1          | already-closed, timed-out
+         score 1 fail      | already-closed, timed-out
+         start t1 a        | run 2, attempt 2
+         finish 2          | ended
+         score 2 pass      | scored, slot ended",
+    );
+    plays_registered(
+        &design(ScoreWord::Unjudged, &[CauseWord::Unjudged]),
+        "start t1 a        | run 1
+         finish 1 timed-out | ended, timed-out, slot ended",
+    );
+}
+
+#[test]
+fn the_same_report_again_is_no_news_and_another_is_refused() {
+    plays_registered(
+        &Design::default(),
+        "start t1 a        | run 1
+         score 1 pass      | not-ended
+         finish 1          | ended
+         score 1 pass      | scored, slot ended
+         score 1 pass      | nothing
+         wait 7h           |
+         score 1 pass      | nothing
+         score 1 fail      | already-closed, scored
+         score 1 none      | already-closed, scored
+         score 1 pass      | nothing",
+    );
+}
+
+#[test]
+fn a_look_at_sealed_outcomes_is_recorded_each_time() {
+    plays(
+        &[Design::default()],
+        "open 1            | draft 1
+         unblind           | unblinded
+         unblind           | unblinded",
+    );
+}
+
+#[test]
+fn nothing_is_announced_before_the_registration() {
+    plays(
+        &[pilots(1)],
+        "open 1            | draft 1
+         peek              | wait
+         start p1 a        | run 1
+         peek              | wait
+         register 1        | registered, 4 slots
+         peek              | start t1 a",
+    );
+}

@@ -1,0 +1,252 @@
+//! A small builder of protocols: what varies between the engine's rules, and nothing else.
+
+use std::collections::BTreeMap;
+
+use prereg::protocol::frame::{self, Task};
+use prereg::protocol::model::{
+    Allocation, Arm, ArmsOrder, Attempts, Axis, Better, BlockKind, CauseWord, Control, Draw,
+    DrawMethod, Execution, Expect, Judge, LateReport, OrderBy, Outcome, OutcomeKind, Protocol,
+    RunSeed, ScoreWord, Scoring, Serial, SplitKind, Study,
+};
+use prereg::protocol::registration::Registration;
+use prereg::units::{Bytes, Micros};
+use serde_json::{Value, json};
+
+pub const HOUR: Micros = Micros(3_600_000_000);
+
+/// What a study's rules vary in. Tasks are `t1`…, undrawn `u1`…, pilots `p1`…; arms `a`, `b`, `c`.
+#[derive(Clone, Debug)]
+pub struct Design {
+    pub question: String,
+    pub tasks: usize,
+    pub undrawn: usize,
+    pub pilots: usize,
+    pub repeats: u32,
+    pub arms: usize,
+    pub nest: [Axis; 3],
+    pub order: ArmsOrder,
+    pub block: BlockKind,
+    pub serial: Serial,
+    pub runs_max: u32,
+    pub per_slot: Option<u32>,
+    pub rerun: Vec<CauseWord>,
+    pub stale_after: Micros,
+    pub late_report: LateReport,
+    pub on_timeout: ScoreWord,
+    /// Whether there is a control, `oracle`.
+    pub control: bool,
+    pub run_seed: bool,
+    /// Whether tasks, arms and the control go by their other names.
+    pub renamed: bool,
+}
+
+impl Default for Design {
+    /// Two tasks, one repeat, two arms; the language's defaults, but four runs at once.
+    fn default() -> Self {
+        Self {
+            question: "which arm resolves more tasks?".to_owned(),
+            tasks: 2,
+            undrawn: 0,
+            pilots: 0,
+            repeats: 1,
+            arms: 2,
+            nest: [Axis::Task, Axis::Repeat, Axis::Arm],
+            order: ArmsOrder::Alternating,
+            block: BlockKind::Task,
+            serial: Serial::Block,
+            runs_max: 4,
+            per_slot: Some(1),
+            rerun: Vec::new(),
+            stale_after: Micros(6 * HOUR.0),
+            late_report: LateReport::Refuse,
+            on_timeout: ScoreWord::Score,
+            control: true,
+            run_seed: false,
+            renamed: false,
+        }
+    }
+}
+
+impl Design {
+    pub fn drawn_ids(&self) -> Vec<String> {
+        self.ids("t", self.tasks)
+    }
+
+    pub fn undrawn_ids(&self) -> Vec<String> {
+        self.ids("u", self.undrawn)
+    }
+
+    pub fn pilot_ids(&self) -> Vec<String> {
+        self.ids("p", self.pilots)
+    }
+
+    fn ids(&self, letter: &str, count: usize) -> Vec<String> {
+        (1..=count)
+            .map(|number| self.name(&format!("{letter}{number}")))
+            .collect()
+    }
+
+    pub fn arm_ids(&self) -> Vec<String> {
+        ["a", "b", "c"][..self.arms]
+            .iter()
+            .map(|arm| self.name(arm))
+            .collect()
+    }
+
+    pub fn control_ids(&self) -> Vec<String> {
+        self.control
+            .then(|| self.name("oracle"))
+            .into_iter()
+            .collect()
+    }
+
+    /// Returns the name that goes by, under the other names in another alphabetical order.
+    pub fn name(&self, name: &str) -> String {
+        if self.renamed {
+            other_name(name)
+        } else {
+            name.to_owned()
+        }
+    }
+
+    /// Returns the tasks as the frame's lines say them.
+    pub fn frame(&self) -> Vec<Value> {
+        let main = [self.drawn_ids(), self.undrawn_ids()].concat();
+        let main = main.into_iter().map(|id| (id, "main"));
+        let pilots = self.pilot_ids().into_iter().map(|id| (id, "pilot"));
+        main.chain(pilots)
+            .map(|(id, split)| json!({ "id": id, "split": split }))
+            .collect()
+    }
+
+    pub fn registration(&self) -> Registration {
+        let tasks: Vec<Task> = self
+            .frame()
+            .into_iter()
+            .filter_map(|fields| Task::new(fields).ok())
+            .collect();
+        Registration {
+            language: 1,
+            protocol: self.protocol(),
+            frame: frame::digest(&tasks),
+            files: BTreeMap::new(),
+        }
+    }
+
+    fn protocol(&self) -> Protocol {
+        let command = || vec!["true".to_owned()];
+        let arm = |id: String| Arm {
+            id,
+            command: command(),
+            files: BTreeMap::new(),
+            differs: Vec::new(),
+            execution: execution(),
+        };
+        let control = |id: String| Control {
+            id,
+            command: command(),
+            expect: Expect::AllResolved,
+            outcome: "resolved".to_owned(),
+        };
+        let splits = [
+            ("main".to_owned(), SplitKind::Confirmatory),
+            ("pilot".to_owned(), SplitKind::Pilot),
+        ];
+        Protocol {
+            language: 1,
+            study: Study {
+                id: "study".to_owned(),
+                title: "a study".to_owned(),
+                question: self.question.clone(),
+                hypotheses: Vec::new(),
+            },
+            splits: Some(splits.into()),
+            draw: Draw {
+                method: DrawMethod::Listed,
+                seed: None,
+                size: Some(self.tasks as u64),
+            },
+            arms: self.arm_ids().into_iter().map(arm).collect(),
+            controls: self.control_ids().into_iter().map(control).collect(),
+            allocation: self.allocation(),
+            attempts: Attempts {
+                per_slot: self.per_slot,
+                rerun: self.rerun.clone(),
+                stale_after: self.stale_after,
+                late_report: self.late_report,
+                voids_max: Some(3),
+            },
+            execution: execution(),
+            claim: None,
+            judge: Some(judge()),
+            outcomes: vec![Outcome {
+                id: "resolved".to_owned(),
+                kind: OutcomeKind::Binary,
+                value: "report.pass".to_owned(),
+                better: Better::Higher,
+                missing: Some(0),
+            }],
+            scoring: Scoring {
+                unjudged: Some("report.infra".to_owned()),
+                on_timeout: self.on_timeout,
+                on_error_stop: ScoreWord::Score,
+            },
+            analysis: None,
+            limitations: BTreeMap::new(),
+        }
+    }
+
+    fn allocation(&self) -> Allocation {
+        Allocation {
+            nest: self.nest,
+            repeats: self.repeats,
+            arms: self.order,
+            by: OrderBy::Plan,
+            block: self.block,
+            serial: self.serial,
+            runs_max: self.runs_max,
+            run_seed: self.run_seed.then_some(RunSeed::Sha256TaskRepeat),
+        }
+    }
+}
+
+/// Returns the other name of a task, an arm or a control.
+pub fn other_name(name: &str) -> String {
+    match name {
+        "a" => "zeta".to_owned(),
+        "b" => "eta".to_owned(),
+        "c" => "Mu".to_owned(),
+        "oracle" => "Delphi".to_owned(),
+        _ => {
+            let (letter, number) = name.split_at(1);
+            let number: u32 = number.parse().unwrap_or(0);
+            format!("{}-{letter}", 9_u32.saturating_sub(number))
+        }
+    }
+}
+
+fn execution() -> Execution {
+    Execution {
+        copy: None,
+        timeout: Some(Micros(60_000_000)),
+        grace: Micros(10_000_000),
+        env: BTreeMap::new(),
+        env_pass: Vec::new(),
+        output_max: Bytes(1 << 20),
+    }
+}
+
+/// A judge whose report says whether the task is resolved and whether the infrastructure failed.
+fn judge() -> Judge {
+    Judge {
+        files: BTreeMap::new(),
+        command: vec!["true".to_owned()],
+        report: "report.json".to_owned(),
+        schema: json!({
+            "type": "object",
+            "required": ["pass", "infra"],
+            "properties": { "infra": { "type": "boolean" } },
+        }),
+        timeout: Micros(60_000_000),
+    }
+}

@@ -1,0 +1,200 @@
+//! Random studies and histories from a seed. Ids are drawn from the open set nine times in ten:
+//! purely random commands mostly meet runs that do not exist.
+
+use prereg::engine::command::Cause;
+use prereg::engine::decide::{self, Peek};
+use prereg::engine::slice::{Run, State};
+use prereg::protocol::model::{
+    ArmsOrder, Axis, BlockKind, CauseWord, LateReport, ScoreWord, Serial,
+};
+use prereg::units::Micros;
+
+use super::design::{Design, HOUR};
+use super::{Move, Report, World};
+
+/// SplitMix64: small, and the same everywhere.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub fn below(&mut self, bound: usize) -> usize {
+        (self.next() % bound as u64) as usize
+    }
+
+    pub fn pick<'t, T>(&mut self, from: &'t [T]) -> &'t T {
+        &from[self.below(from.len())]
+    }
+
+    /// Returns whether something that happens `often` times in ten happens now.
+    pub fn chance(&mut self, often: usize) -> bool {
+        self.below(10) < often
+    }
+}
+
+const CAUSES: [Cause; 11] = [
+    Cause::NoReport,
+    Cause::BadReport,
+    Cause::JudgeTimeout,
+    Cause::JudgeError,
+    Cause::Infra,
+    Cause::OutcomeError,
+    Cause::Failed,
+    Cause::TimedOut,
+    Cause::Cancelled,
+    Cause::Lost,
+    Cause::Stale,
+];
+
+const NESTS: [[Axis; 3]; 6] = [
+    [Axis::Task, Axis::Repeat, Axis::Arm],
+    [Axis::Task, Axis::Arm, Axis::Repeat],
+    [Axis::Repeat, Axis::Task, Axis::Arm],
+    [Axis::Repeat, Axis::Arm, Axis::Task],
+    [Axis::Arm, Axis::Task, Axis::Repeat],
+    [Axis::Arm, Axis::Repeat, Axis::Task],
+];
+
+/// Draws a design: every rule of the engine varies.
+pub fn any_design(random: &mut Random) -> Design {
+    let words = [
+        CauseWord::Unjudged,
+        CauseWord::Failed,
+        CauseWord::TimedOut,
+        CauseWord::Cancelled,
+        CauseWord::Lost,
+        CauseWord::Stale,
+    ];
+    Design {
+        tasks: 1 + random.below(3),
+        undrawn: random.below(2),
+        pilots: random.below(3),
+        repeats: 1 + random.below(3) as u32,
+        arms: 2 + random.below(2),
+        nest: *random.pick(&NESTS),
+        order: *random.pick(&[ArmsOrder::Alternating, ArmsOrder::Counterbalanced]),
+        block: *random.pick(&[BlockKind::Task, BlockKind::Pair]),
+        serial: *random.pick(&[Serial::Study, Serial::Block, Serial::None]),
+        runs_max: 1 + random.below(4) as u32,
+        per_slot: *random.pick(&[Some(1), Some(2), Some(3), None]),
+        rerun: words.into_iter().filter(|_| random.chance(5)).collect(),
+        late_report: *random.pick(&[LateReport::Refuse, LateReport::UntilClosed]),
+        on_timeout: *random.pick(&[ScoreWord::Score, ScoreWord::Unjudged]),
+        control: random.chance(5),
+        ..Design::default()
+    }
+}
+
+/// Draws a study's drafts: a design, and another that differs in a word, in pilots, or in all.
+pub fn any_drafts(random: &mut Random) -> [Design; 2] {
+    let first = any_design(random);
+    let question = "another question?".to_owned();
+    let second = match random.below(3) {
+        0 => first.clone(),
+        1 => Design {
+            pilots: random.below(3),
+            ..first.clone()
+        },
+        _ => any_design(random),
+    };
+    [first, Design { question, ..second }]
+}
+
+/// Draws how much time passes: usually little, now and then past a deadline.
+pub fn any_pause(random: &mut Random) -> Micros {
+    match random.below(20) {
+        0 => Micros(6 * HOUR.0),
+        1 => Micros(6 * HOUR.0 - 1),
+        2..=4 => HOUR,
+        5..=12 => Micros(1_000_000),
+        _ => Micros(0),
+    }
+}
+
+/// Draws a move that makes sense more often than not.
+pub fn any_move(random: &mut Random, world: &World<'_>) -> Move {
+    let drafts = world.drafts.len();
+    match (world.opened, world.slice.standing.registered) {
+        (None, _) if random.chance(9) => return Move::Open(random.below(drafts)),
+        (Some(_), None) if random.chance(1) => return Move::Open(random.below(drafts)),
+        (Some(opened), None) if random.chance(2) => {
+            let sense = random.chance(9);
+            return Move::Register(if sense { opened } else { random.below(drafts) });
+        }
+        _ => {}
+    }
+    match random.below(40) {
+        0 => Move::Open(random.below(drafts)),
+        1 => Move::Register(random.below(drafts)),
+        2 => Move::Unblind,
+        3 => Move::Expire(any_run(random, world, |run| run.state == State::Live)),
+        4..=6 => Move::Close(
+            any_run(random, world, |run| !run.is_closed()),
+            if random.chance(9) {
+                *random.pick(&[Cause::Failed, Cause::Cancelled, Cause::Lost])
+            } else {
+                *random.pick(&CAUSES)
+            },
+        ),
+        7..=15 => Move::Finish(
+            any_run(random, world, |run| run.state == State::Live),
+            random.chance(2),
+        ),
+        16..=24 => Move::Score(
+            any_run(random, world, |run| run.state == State::Ended),
+            any_report(random),
+        ),
+        _ => any_start(random, world),
+    }
+}
+
+/// Draws a report: every second one passes.
+pub fn any_report(random: &mut Random) -> Report {
+    if random.chance(5) {
+        Report::Pass
+    } else {
+        *random.pick(&Report::ALL)
+    }
+}
+
+fn any_run(random: &mut Random, world: &World<'_>, fits: impl Fn(&Run) -> bool) -> u64 {
+    let runs = world.slice.runs.values().flatten();
+    let open: Vec<u64> = runs.filter(|run| fits(run)).map(|run| run.run.0).collect();
+    if open.is_empty() || !random.chance(9) {
+        random.below(world.slice.standing.runs as usize + 2) as u64
+    } else {
+        *random.pick(&open)
+    }
+}
+
+fn any_start(random: &mut Random, world: &World<'_>) -> Move {
+    let design = world.design();
+    if let (Some(rules), Some(_)) = (world.rules(), world.slice.standing.registered)
+        && random.chance(7)
+        && let Peek::Start(next) = decide::peek(rules, &world.slice, world.at)
+    {
+        return Move::Start(next.task, next.arm);
+    }
+    let unregistered = world.slice.standing.registered.is_none();
+    let mut tasks = if unregistered && random.chance(8) {
+        design.pilot_ids()
+    } else {
+        design.drawn_ids()
+    };
+    let mut arms = design.arm_ids();
+    if random.chance(1) || tasks.is_empty() {
+        tasks = [design.undrawn_ids(), design.pilot_ids(), design.drawn_ids()].concat();
+        tasks.push("x".to_owned());
+    }
+    if random.chance(2) {
+        arms.extend(design.control_ids());
+        arms.push("x".to_owned());
+    }
+    Move::Start(random.pick(&tasks).clone(), random.pick(&arms).clone())
+}

@@ -1,0 +1,170 @@
+//! Moves and answers as text, so that a test reads as a table.
+
+use prereg::engine::command::Cause;
+use prereg::engine::decide::{self, Peek, Ruling};
+use prereg::engine::event::Event;
+use prereg::engine::refusal::{Next, Refusal};
+use prereg::engine::slice::State;
+use prereg::units::Micros;
+
+use super::design::Design;
+use super::{Draft, Given, Move, Report, World};
+
+/// Plays a table, `command | ruling` a row, on a record without entries.
+pub fn plays(designs: &[Design], rows: &str) {
+    let drafts: Vec<Draft> = designs.iter().cloned().map(Draft::of).collect();
+    play(World::empty(&drafts), rows);
+}
+
+/// Plays a table on a record on which the design is registered.
+pub fn plays_registered(design: &Design, rows: &str) {
+    let drafts = [Draft::of(design.clone())];
+    play(World::registered(&drafts), rows);
+}
+
+fn play(mut world: World<'_>, rows: &str) {
+    let mut same = true;
+    let mut played = String::new();
+    for row in rows.lines().map(str::trim).filter(|row| !row.is_empty()) {
+        let (command, expected) = row.split_once('|').unwrap_or((row, ""));
+        let (command, expected) = (command.trim(), expected.trim());
+        let answer = row_answer(&mut world, command);
+        let mark = if answer == expected { ' ' } else { '!' };
+        same &= answer == expected;
+        played.push_str(&format!("{mark} {command:<28} | {answer}\n"));
+    }
+    assert!(same, "the rows marked `!` were answered so:\n{played}");
+}
+
+fn row_answer(world: &mut World<'_>, command: &str) -> String {
+    if let Some(duration) = command.strip_prefix("wait ") {
+        world.later(duration.parse::<Micros>().unwrap());
+        return String::new();
+    }
+    if command == "peek" {
+        let rules = world.rules().unwrap();
+        return peeked(&decide::peek(rules, &world.slice, world.at));
+    }
+    answered(&world.give(&read(command)), false)
+}
+
+/// Reads a move as a table writes it.
+pub fn read(text: &str) -> Move {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let number = |word: &str| word.parse::<u64>().unwrap();
+    match words.as_slice() {
+        ["open", draft] => Move::Open(number(draft) as usize - 1),
+        ["register", draft] => Move::Register(number(draft) as usize - 1),
+        ["start", task, arm] => Move::start(task, arm),
+        ["finish", run] => Move::Finish(number(run), false),
+        ["finish", run, "timed-out"] => Move::Finish(number(run), true),
+        ["score", run, report] => Move::Score(number(run), report_of(report)),
+        ["close", run, cause] => Move::Close(number(run), cause_of(cause)),
+        ["expire", run] => Move::Expire(number(run)),
+        ["unblind"] => Move::Unblind,
+        _ => panic!("no such move: {text}"),
+    }
+}
+
+fn report_of(word: &str) -> Report {
+    let found = Report::ALL
+        .into_iter()
+        .find(|report| format!("{report:?}").to_lowercase() == word);
+    found.unwrap_or_else(|| panic!("no such report: {word}"))
+}
+
+fn cause_of(word: &str) -> Cause {
+    serde_json::from_value(word.into()).unwrap()
+}
+
+/// Says what came of a move; in full, with every place in the plan.
+pub fn answered(given: &Given, full: bool) -> String {
+    let mut said = String::new();
+    for (run, events) in &given.expired {
+        said.push_str(&format!("{run} {}; ", told(events, full)));
+    }
+    said + &ruled(&given.ruling, full)
+}
+
+pub fn ruled(ruling: &Ruling, full: bool) -> String {
+    match ruling {
+        Ok(events) => told(events, full),
+        Err(refusal) => refused(refusal),
+    }
+}
+
+fn told(events: &[Event], full: bool) -> String {
+    if events.is_empty() {
+        return "nothing".to_owned();
+    }
+    let told: Vec<String> = events.iter().map(|event| happened(event, full)).collect();
+    told.join(", ")
+}
+
+fn happened(event: &Event, full: bool) -> String {
+    match event {
+        Event::Opened { draft, .. } => format!("draft {draft}"),
+        Event::Registered { slots, .. } => format!("registered, {slots} slots"),
+        Event::Started {
+            run, place: None, ..
+        } => format!("run {run}"),
+        Event::Started {
+            run,
+            place: Some(place),
+            ..
+        } if full => {
+            let pilot = if place.lane.draft == 0 { "" } else { "pilot " };
+            format!(
+                "{pilot}run {run} at {} in block {}, repeat {} turn {} attempt {}",
+                place.position, place.block, place.repeat, place.turn, place.attempt
+            )
+        }
+        Event::Started {
+            run,
+            place: Some(place),
+            ..
+        } => match place.attempt {
+            1 => format!("run {run}"),
+            attempt => format!("run {run}, attempt {attempt}"),
+        },
+        Event::Ended { .. } => "ended".to_owned(),
+        Event::Scored { .. } => "scored".to_owned(),
+        Event::Unjudged { cause, .. } => cause.text().to_owned(),
+        Event::SlotEnded { .. } => "slot ended".to_owned(),
+        Event::SlotWaits { .. } => "slot waits".to_owned(),
+        Event::Completed {} => "complete".to_owned(),
+        Event::Unblinded {} => "unblinded".to_owned(),
+    }
+}
+
+fn refused(refusal: &Refusal) -> String {
+    let code = refusal.code();
+    match refusal {
+        Refusal::OutOfOrder { next } => format!("{code}, {}", next_of(next.as_ref())),
+        Refusal::CapReached { runs_max } => format!("{code}, {runs_max}"),
+        Refusal::AlreadyClosed {
+            state: State::Scored,
+            ..
+        } => format!("{code}, scored"),
+        Refusal::AlreadyClosed {
+            cause: Some(cause), ..
+        } => format!("{code}, {}", cause.text()),
+        Refusal::RegistrationDiffers { differs, .. } => format!("{code}, {}", differs.join(" ")),
+        _ => code.to_owned(),
+    }
+}
+
+pub fn next_of(next: Option<&Next>) -> String {
+    next.map_or("next none".to_owned(), |next| {
+        format!("next {} {}", next.task, next.arm)
+    })
+}
+
+pub fn peeked(peek: &Peek) -> String {
+    match peek {
+        Peek::Expire(run) => format!("expire {run}"),
+        Peek::Start(next) => format!("start {} {}", next.task, next.arm),
+        Peek::Wait => "wait".to_owned(),
+        Peek::Complete => "complete".to_owned(),
+    }
+}

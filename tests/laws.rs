@@ -1,0 +1,473 @@
+//! The engine's laws, on thousands of random histories: what must hold whatever is asked.
+
+mod engine_common;
+mod part;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use engine_common::design::{Design, other_name};
+use engine_common::random::{Random, any_design, any_drafts, any_move, any_pause, any_report};
+use engine_common::words::answered;
+use engine_common::{Draft, Given, Move, Report, World};
+use part::Part;
+use prereg::engine::command::Action;
+use prereg::engine::decide::{self, Peek};
+use prereg::engine::event::{Event, Place};
+use prereg::engine::slice::{Slice, State};
+use prereg::units::RunId;
+use serde_json::Value;
+
+const STUDIES: u64 = 100;
+const HISTORIES: u64 = 15;
+
+/// Plays histories; hands each move to a function: the world before it, the move, what came of it,
+/// and the world after.
+fn histories(mut each: impl FnMut(&World<'_>, &Move, &Given, &World<'_>)) {
+    for seed in 0..STUDIES {
+        let mut random = Random(seed << 32);
+        let drafts = any_drafts(&mut random).map(Draft::of);
+        for _ in 0..HISTORIES {
+            let mut world = World::empty(&drafts);
+            for _ in 0..10 + random.below(30) {
+                world.later(any_pause(&mut random));
+                let wanted = any_move(&mut random, &world);
+                let before = world.clone();
+                let given = world.give(&wanted);
+                each(&before, &wanted, &given, &world);
+            }
+        }
+    }
+}
+
+/// Returns the places in the registered plan that events started.
+fn placed(given: &Given) -> Option<Place> {
+    let started = given.ruling.iter().flatten().find_map(|event| match event {
+        Event::Started { place, .. } => *place,
+        _ => None,
+    });
+    started.filter(|place| place.lane.draft == 0)
+}
+
+fn granted(world: &World<'_>, wanted: &Move) -> bool {
+    let command = world.command(wanted.action(world.drafts));
+    decide::decide(world.rules(), &world.slice, &command).is_ok()
+}
+
+#[test]
+fn a_ruling_follows_from_what_is_known_alone() {
+    histories(|before, wanted, given, after| {
+        let mut again = before.clone();
+        assert_eq!(&again.give(wanted), given);
+        assert_eq!(again.slice, after.slice);
+    });
+}
+
+#[test]
+fn a_refusal_and_no_news_change_nothing() {
+    histories(|before, wanted, given, after| {
+        let silent = given.ruling.as_ref().map_or(true, Vec::is_empty);
+        if silent && given.expired.is_empty() {
+            let mut known = before.slice.clone();
+            known.standing.at = after.slice.standing.at;
+            assert_eq!(known, after.slice, "{wanted:?}");
+        }
+    });
+}
+
+#[test]
+fn a_part_of_a_record_decides_as_the_whole() {
+    for seed in 0..STUDIES {
+        let mut random = Random(seed << 32 | 1);
+        let drafts = any_drafts(&mut random).map(Draft::of);
+        for _ in 0..HISTORIES {
+            let mut world = World::empty(&drafts);
+            let mut part = Part::default();
+            for _ in 0..10 + random.below(30) {
+                if random.chance(4) {
+                    part.commit(&world.slice);
+                }
+                world.later(any_pause(&mut random));
+                let wanted = any_move(&mut random, &world);
+                let by_part = part.give(&world, &wanted);
+                assert_eq!(by_part, world.give(&wanted), "{wanted:?}");
+                part.agrees(&world.slice);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_slot_is_scored_at_most_once_and_its_first_outcome_stands() {
+    histories(|before, wanted, _, after| {
+        let scored = |slice: &Slice| {
+            let runs = slice.runs.values().flatten();
+            runs.filter(|run| run.state == State::Scored)
+                .map(|run| (run.run, (run.outcomes.clone(), run.evidence, run.closed_at)))
+                .collect::<BTreeMap<_, _>>()
+        };
+        let (earlier, later) = (scored(&before.slice), scored(&after.slice));
+        for (run, outcome) in &earlier {
+            assert_eq!(later.get(run), Some(outcome), "{wanted:?}");
+        }
+        let places = later.keys().filter_map(|run| after.slice.run(*run)?.place);
+        let slots: Vec<_> = places
+            .map(|place| (place.lane.draft, place.position))
+            .collect();
+        assert_eq!(slots.iter().collect::<BTreeSet<_>>().len(), slots.len());
+    });
+}
+
+#[test]
+fn nothing_starts_beyond_the_plan() {
+    histories(|before, wanted, given, after| {
+        let Some(place) = placed(given) else { return };
+        let plan = before.rules().unwrap().registered_plan();
+        assert!(place.position < plan.len(), "{wanted:?}");
+        assert!(before.slice.standing.registered.is_some());
+        assert_eq!(before.slice.standing.completed, None);
+        let slot = plan.slot(place.position);
+        let run = after.slice.run(RunId(after.slice.standing.runs)).unwrap();
+        let design = before.design();
+        assert_eq!(run.task, design.drawn_ids()[slot.task as usize]);
+        assert_eq!(run.arm, design.arm_ids()[slot.arm as usize]);
+        assert_eq!(place.repeat, slot.repeat + 1);
+    });
+}
+
+#[test]
+fn attempts_and_live_runs_never_exceed_what_is_registered() {
+    histories(|_, wanted, given, after| {
+        let design = after.design();
+        if let Ok([Event::Started { .. }]) = given.ruling.as_deref() {
+            let live = after.slice.standing.live.values();
+            let fresh = live.filter(|start| start.plus(design.stale_after) > after.at);
+            assert!(fresh.count() <= design.runs_max as usize, "{wanted:?}");
+        }
+        let mut attempts: BTreeMap<u64, u32> = BTreeMap::new();
+        for run in after.slice.runs.values().flatten() {
+            if let Some(place) = run.place.filter(|place| place.lane.draft == 0) {
+                let count = attempts.entry(place.position).or_default();
+                *count += 1;
+                assert_eq!(*count, place.attempt, "attempts are numbered in order");
+                assert!(design.per_slot.is_none_or(|most| *count <= most));
+            }
+        }
+    });
+}
+
+#[test]
+fn peek_says_start_exactly_when_a_start_would_be_granted() {
+    histories(|_, _, _, after| {
+        let Some(rules) = after.rules() else { return };
+        let peek = decide::peek(rules, &after.slice, after.at);
+        if let Peek::Expire(run) = peek {
+            assert!(granted(after, &Move::Expire(run.0)));
+            return;
+        }
+        for task in after.design().drawn_ids() {
+            for arm in after.design().arm_ids() {
+                let wanted = Move::start(&task, &arm);
+                let said =
+                    matches!(&peek, Peek::Start(next) if (&next.task, &next.arm) == (&task, &arm));
+                assert_eq!(said, granted(after, &wanted), "{wanted:?} after {peek:?}");
+            }
+        }
+    });
+}
+
+/// Ends every run that is open, so that nothing is waited for.
+fn settle(world: &mut World<'_>) {
+    let open: Vec<u64> = world
+        .slice
+        .runs
+        .values()
+        .flatten()
+        .filter(|run| !run.is_closed())
+        .map(|run| run.run.0)
+        .collect();
+    for run in open {
+        world.give(&Move::Finish(run, false));
+        world.give(&Move::Score(run, Report::Pass));
+        assert!(
+            world
+                .slice
+                .run(RunId(run))
+                .is_some_and(|run| run.is_closed())
+        );
+    }
+}
+
+#[test]
+fn no_standing_is_stuck() {
+    let mut turn = 0;
+    histories(|_, _, _, after| {
+        turn += 1;
+        let (Some(rules), Some(_)) = (after.rules(), after.slice.standing.registered) else {
+            return;
+        };
+        if turn % 10 != 0 {
+            return;
+        }
+        let mut world = after.clone();
+        settle(&mut world);
+        for _ in 0..=rules.registered_plan().len() {
+            match decide::peek(rules, &world.slice, world.at) {
+                Peek::Complete => break,
+                Peek::Start(next) => {
+                    let given = world.give(&Move::Start(next.task, next.arm));
+                    assert!(placed(&given).is_some(), "{given:?}");
+                }
+                other => panic!("nothing is open, and peek says {other:?}"),
+            }
+            settle(&mut world);
+        }
+        assert!(world.slice.standing.completed.is_some());
+    });
+}
+
+#[test]
+fn a_report_changes_outcomes_and_nothing_else() {
+    let flipped = |wanted: &Move| match wanted {
+        Move::Score(run, Report::Pass) if run % 3 != 0 => Move::Score(*run, Report::Fail),
+        Move::Score(run, Report::Fail) if run % 3 != 0 => Move::Score(*run, Report::Pass),
+        other => other.clone(),
+    };
+    let blinded = |slice: &Slice| {
+        let mut slice = slice.clone();
+        for run in slice.runs.values_mut().flatten() {
+            (run.outcomes, run.evidence) = (None, None);
+        }
+        slice
+    };
+    let mut differ = 0;
+    for seed in 0..STUDIES {
+        let mut random = Random(seed << 32 | 2);
+        let drafts = any_drafts(&mut random).map(Draft::of);
+        for _ in 0..HISTORIES {
+            let mut world = World::empty(&drafts);
+            let mut other = World::empty(&drafts);
+            for _ in 0..10 + random.below(30) {
+                let pause = any_pause(&mut random);
+                world.later(pause);
+                other.later(pause);
+                let wanted = any_move(&mut random, &world);
+                let given = answered(&world.give(&wanted), true);
+                assert_eq!(given, answered(&other.give(&flipped(&wanted)), true));
+                assert_eq!(blinded(&world.slice), blinded(&other.slice));
+            }
+            differ += usize::from(world.slice != other.slice);
+        }
+    }
+    assert!(
+        differ > 300,
+        "only {differ} pairs of histories had other outcomes"
+    );
+}
+
+/// Returns an answer with every name changed, and without the digests, which names go into.
+fn renamed(value: Value, change: &impl Fn(&str) -> String) -> Value {
+    match value {
+        Value::Array(items) => items
+            .into_iter()
+            .map(|item| renamed(item, change))
+            .collect(),
+        Value::Object(fields) => {
+            let fields = fields.into_iter().map(|(key, field)| match field {
+                Value::String(name) if key == "task" || key == "arm" => {
+                    (key, Value::String(change(&name)))
+                }
+                Value::String(digest) if digest.len() == 64 => (key, Value::Null),
+                field => (key, renamed(field, change)),
+            });
+            Value::Object(fields.collect())
+        }
+        other => other,
+    }
+}
+
+fn shown(given: &Given, change: &impl Fn(&str) -> String) -> Value {
+    let ruling = match &given.ruling {
+        Ok(events) => serde_json::to_value(events),
+        Err(refusal) => serde_json::to_value(refusal),
+    };
+    let expired = serde_json::to_value(&given.expired);
+    renamed(
+        Value::Array(vec![expired.unwrap(), ruling.unwrap()]),
+        change,
+    )
+}
+
+#[test]
+fn other_names_rename_rulings_and_change_nothing_else() {
+    for seed in 0..STUDIES {
+        let mut random = Random(seed << 32 | 3);
+        let designs = any_drafts(&mut random);
+        let drafts = designs.clone().map(Draft::of);
+        let others = designs.map(|design| {
+            Draft::of(Design {
+                renamed: true,
+                ..design
+            })
+        });
+        for _ in 0..HISTORIES {
+            let mut world = World::empty(&drafts);
+            let mut other = World::empty(&others);
+            for _ in 0..10 + random.below(30) {
+                let pause = any_pause(&mut random);
+                world.later(pause);
+                other.later(pause);
+                let wanted = any_move(&mut random, &world);
+                let alias = match &wanted {
+                    Move::Start(task, arm) => Move::Start(other_name(task), other_name(arm)),
+                    other => other.clone(),
+                };
+                assert_eq!(
+                    shown(&world.give(&wanted), &other_name),
+                    shown(&other.give(&alias), &str::to_owned),
+                    "{wanted:?}"
+                );
+            }
+        }
+    }
+}
+
+/// Executes a whole study with some workers; returns each slot that ended, with how often its runs
+/// closed it, and the run's task, arm and repeat.
+fn executed(design: &Design, random: &mut Random) -> BTreeMap<u64, (String, String, u64)> {
+    let drafts = [Draft::of(design.clone())];
+    let mut world = World::registered(&drafts);
+    let mut ended = BTreeMap::new();
+    let mut completed = 0;
+    for _ in 0..10_000 {
+        let open: Vec<(u64, State)> = world
+            .slice
+            .runs
+            .values()
+            .flatten()
+            .filter(|run| !run.is_closed())
+            .map(|run| (run.run.0, run.state))
+            .collect();
+        let wanted = match decide::peek(&drafts[0].rules, &world.slice, world.at) {
+            Peek::Complete => break,
+            Peek::Start(next) if open.is_empty() || random.chance(6) => {
+                Move::Start(next.task, next.arm)
+            }
+            _ => match random.pick(&open) {
+                (run, State::Live) => Move::Finish(*run, random.chance(2)),
+                (run, _) => Move::Score(*run, any_report(random)),
+            },
+        };
+        let given = world.give(&wanted);
+        for event in given.ruling.unwrap() {
+            completed += usize::from(event == Event::Completed {});
+            if let (Event::SlotEnded { .. }, Some(run)) = (
+                &event,
+                wanted
+                    .action(&drafts)
+                    .run()
+                    .and_then(|run| world.slice.run(run)),
+            ) {
+                let place = run.place.unwrap();
+                let slot = (run.task.clone(), run.arm.clone(), place.repeat);
+                let again = ended.insert(place.position, slot);
+                assert_eq!(again, None, "a slot ends once");
+            }
+        }
+    }
+    assert_eq!(completed, 1, "a study is complete once");
+    ended
+}
+
+#[test]
+fn the_number_of_workers_never_changes_which_slots_exist() {
+    for seed in 0..300 {
+        let mut random = Random(seed << 32 | 4);
+        let design = any_design(&mut random);
+        let slots: Vec<_> = (1..=4)
+            .map(|runs_max| {
+                let design = Design {
+                    runs_max,
+                    ..design.clone()
+                };
+                executed(&design, &mut random)
+            })
+            .collect();
+        let planned = design.tasks * design.repeats as usize * design.arms;
+        assert_eq!(slots[0].len(), planned);
+        assert!(slots.iter().all(|other| *other == slots[0]));
+    }
+}
+
+#[test]
+fn random_histories_meet_every_ruling_that_the_engine_gives() {
+    let mut met = BTreeSet::new();
+    histories(|_, _, given, _| {
+        let expired = given.expired.iter().flat_map(|(_, events)| events);
+        let happened = expired.chain(given.ruling.iter().flatten());
+        met.extend(happened.map(|event| {
+            let event = serde_json::to_value(event).unwrap();
+            event["cause"]
+                .as_str()
+                .or(event["event"].as_str())
+                .unwrap()
+                .to_owned()
+        }));
+        met.extend(
+            given
+                .ruling
+                .as_ref()
+                .err()
+                .map(|refusal| refusal.code().to_owned()),
+        );
+    });
+    for ruling in [
+        "not-opened",
+        "not-opened-last",
+        "registration-differs",
+        "unknown-task",
+        "unknown-arm",
+        "split-closed",
+        "not-registered",
+        "not-drawn",
+        "slots-used",
+        "out-of-order",
+        "cap-reached",
+        "unknown-run",
+        "stale",
+        "already-closed",
+        "already-ended",
+        "not-ended",
+        "not-stale",
+        "not-a-cause",
+        "opened",
+        "registered",
+        "started",
+        "ended",
+        "scored",
+        "slot-ended",
+        "slot-waits",
+        "completed",
+        "unblinded",
+        "no-report",
+        "bad-report",
+        "judge-timeout",
+        "judge-error",
+        "infra",
+        "outcome-error",
+        "failed",
+        "timed-out",
+        "cancelled",
+        "lost",
+    ] {
+        assert!(met.contains(ruling), "no history meets {ruling}");
+    }
+}
+
+#[test]
+fn an_action_names_its_run() {
+    let drafts = [Draft::of(Design::default())];
+    let of = |wanted: Move| wanted.action(&drafts).run();
+    assert_eq!(of(Move::Finish(7, false)), Some(RunId(7)));
+    assert_eq!(of(Move::Unblind), None);
+    assert_eq!(Action::Unblind {}.run(), None);
+}

@@ -1,0 +1,525 @@
+//! A naive engine, written from the rule families of the protocol's language and nothing else.
+//!
+//! It keeps the full list of what happened and folds all of it for each command. Where the text
+//! leaves a choice, the engine's documented one is taken and marked `CHOICE`.
+
+use prereg::engine::command::Cause;
+use prereg::protocol::model::{
+    ArmsOrder, Axis, BlockKind, CauseWord, LateReport, ScoreWord, Serial,
+};
+use prereg::units::Time;
+
+use crate::engine_common::design::Design;
+use crate::engine_common::{Move, Report};
+
+/// One thing that happened.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Fact {
+    Opened(usize),
+    Registered,
+    Started(Time, Started),
+    Ended(u64),
+    Scored(u64, Report),
+    Unjudged(u64, Cause),
+}
+
+/// What was started, and for which slot; a control has none.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Started {
+    control: bool,
+    /// Which draft's pilot it is, by its number; 0 for the registered plan.
+    pilot: usize,
+    task: String,
+    arm: String,
+    repeat: u32,
+    attempt: u32,
+}
+
+/// A run, as all facts together say.
+struct Run<'f> {
+    at: Time,
+    what: &'f Started,
+    ended: bool,
+    scored: Option<Report>,
+    cause: Option<Cause>,
+}
+
+impl Run<'_> {
+    fn closed(&self) -> bool {
+        self.scored.is_some() || self.cause.is_some()
+    }
+
+    fn live(&self) -> bool {
+        !self.ended && !self.closed()
+    }
+}
+
+/// A place in the plan.
+#[derive(Clone, Debug, PartialEq)]
+struct Slot {
+    task: String,
+    repeat: u32,
+    turn: usize,
+    arm: String,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Standing {
+    Untouched,
+    Waits,
+    UnderWay,
+    Ended,
+}
+
+#[derive(Clone)]
+pub(crate) struct Naive {
+    pub(crate) drafts: Vec<Design>,
+    pub(crate) facts: Vec<Fact>,
+}
+
+impl Naive {
+    pub(crate) fn new(drafts: Vec<Design>) -> Self {
+        Self {
+            drafts,
+            facts: Vec::new(),
+        }
+    }
+
+    /// Answers a move in the words of the tables.
+    pub(crate) fn ask(&mut self, at: Time, wanted: &Move) -> String {
+        let answer = match (wanted, self.opened()) {
+            (Move::Open(draft), _) => self.open(*draft),
+            (_, None) => Err("not-opened".to_owned()),
+            (Move::Register(draft), _) => self.register(*draft),
+            (Move::Start(task, arm), _) => self.start(at, task, arm),
+            (Move::Finish(run, timed_out), _) => {
+                self.late(at, *run, |this| this.finish(*run, *timed_out))
+            }
+            (Move::Score(run, report), _) => self.late(at, *run, |this| this.score(*run, *report)),
+            (Move::Close(run, cause), _) => self.close(*run, *cause),
+            (Move::Expire(run), _) => self.expire(at, *run),
+            (Move::Unblind, _) => Ok("unblinded".to_owned()),
+        };
+        answer.unwrap_or_else(|refused| refused)
+    }
+
+    // Family 1: the registration lock.
+
+    fn opened(&self) -> Option<usize> {
+        let opened = self.facts.iter().rev().find_map(|fact| match fact {
+            Fact::Opened(draft) => Some(*draft),
+            _ => None,
+        });
+        opened
+    }
+
+    fn design(&self) -> &Design {
+        &self.drafts[self.opened().unwrap_or(0)]
+    }
+
+    /// The number of the draft that is open, from 1.
+    fn draft(&self) -> usize {
+        let opened = |fact: &&Fact| matches!(fact, Fact::Opened(_));
+        self.facts.iter().filter(opened).count()
+    }
+
+    fn registered(&self) -> bool {
+        self.facts.contains(&Fact::Registered)
+    }
+
+    fn same(&self, draft: usize) -> bool {
+        let text = |draft: &Design| draft.registration().digest();
+        self.opened() == Some(draft)
+            || self
+                .opened()
+                .is_some_and(|opened| text(&self.drafts[opened]) == text(&self.drafts[draft]))
+    }
+
+    fn open(&mut self, draft: usize) -> Result<String, String> {
+        if self.same(draft) {
+            return Ok("nothing".to_owned());
+        }
+        if self.registered() {
+            let differs = self
+                .design()
+                .registration()
+                .differences(&self.drafts[draft].registration());
+            return Err(format!("registration-differs, {}", differs.join(" ")));
+        }
+        self.facts.push(Fact::Opened(draft));
+        Ok(format!("draft {}", self.draft()))
+    }
+
+    fn register(&mut self, draft: usize) -> Result<String, String> {
+        if !self.same(draft) {
+            return Err("not-opened-last".to_owned());
+        }
+        if self.registered() {
+            return Ok("nothing".to_owned());
+        }
+        self.facts.push(Fact::Registered);
+        let slots = plan(self.design(), &self.design().drawn_ids()).len();
+        Ok(format!("registered, {slots} slots"))
+    }
+
+    // Family 3: the plan. Family 4: slots and attempts.
+
+    fn runs(&self) -> Vec<Run<'_>> {
+        let mut runs: Vec<Run<'_>> = Vec::new();
+        for fact in &self.facts {
+            match fact {
+                Fact::Opened(_) | Fact::Registered => {}
+                Fact::Started(at, what) => runs.push(Run {
+                    at: *at,
+                    what,
+                    ended: false,
+                    scored: None,
+                    cause: None,
+                }),
+                Fact::Ended(run) => runs[*run as usize - 1].ended = true,
+                Fact::Scored(run, report) => runs[*run as usize - 1].scored = Some(*report),
+                Fact::Unjudged(run, cause) => runs[*run as usize - 1].cause = Some(*cause),
+            }
+        }
+        runs
+    }
+
+    fn standing(&self, runs: &[Run<'_>], pilot: usize, slot: &Slot) -> Standing {
+        let attempts: Vec<&Run<'_>> = runs
+            .iter()
+            .filter(|run| {
+                !run.what.control
+                    && run.what.pilot == pilot
+                    && (run.what.repeat, &run.what.task, &run.what.arm)
+                        == (slot.repeat, &slot.task, &slot.arm)
+            })
+            .collect();
+        match attempts.last() {
+            None => Standing::Untouched,
+            Some(run) if !run.closed() => Standing::UnderWay,
+            Some(run) if self.may_rerun(run.cause, attempts.len() as u32) => Standing::Waits,
+            Some(_) => Standing::Ended,
+        }
+    }
+
+    fn may_rerun(&self, cause: Option<Cause>, attempts: u32) -> bool {
+        let design = self.design();
+        let word = match cause {
+            None => return false,
+            Some(Cause::Failed) => CauseWord::Failed,
+            Some(Cause::TimedOut) => CauseWord::TimedOut,
+            Some(Cause::Cancelled) => CauseWord::Cancelled,
+            Some(Cause::Lost) => CauseWord::Lost,
+            Some(Cause::Stale) => CauseWord::Stale,
+            Some(_) => CauseWord::Unjudged,
+        };
+        design.rerun.contains(&word) && design.per_slot.is_none_or(|most| attempts < most)
+    }
+
+    // Family 5: the order at start. Family 7: its guards. Family 8: concurrency.
+
+    fn start(&mut self, at: Time, task: &str, arm: &str) -> Result<String, String> {
+        let design = self.design().clone();
+        let is = |ids: Vec<String>, id: &str| ids.iter().any(|known| known == id);
+        let pilot = is(design.pilot_ids(), task);
+        let drawn = is(design.drawn_ids(), task);
+        if !pilot && !drawn && !is(design.undrawn_ids(), task) {
+            return Err("unknown-task".to_owned());
+        }
+        if is(design.control_ids(), arm) {
+            return self.admit(at, task, arm, None);
+        }
+        if !is(design.arm_ids(), arm) {
+            return Err("unknown-arm".to_owned());
+        }
+        match (pilot, self.registered()) {
+            (true, true) => return Err("split-closed".to_owned()),
+            (false, false) => return Err("not-registered".to_owned()),
+            (false, true) if !drawn => return Err("not-drawn".to_owned()),
+            _ => {}
+        }
+        // CHOICE: the order looks at the whole plan, so every stale run is closed, not those of
+        // this task and arm alone.
+        let mut closed = String::new();
+        for run in 1..=self.runs().len() as u64 {
+            if self.is_stale(at, run) {
+                closed += &format!("{run} {}; ", self.unjudge(run, Cause::Stale));
+            }
+        }
+        let ruling = if pilot {
+            self.start_pilot(at, task, arm)
+        } else {
+            self.start_slot(at, task, arm)
+        };
+        ruling
+            .map(|granted| format!("{closed}{granted}"))
+            .map_err(|refused| format!("{closed}{refused}"))
+    }
+
+    /// CHOICE: pilots know no order; the slots of a task and arm fill in theirs.
+    fn start_pilot(&mut self, at: Time, task: &str, arm: &str) -> Result<String, String> {
+        let plan = plan(self.design(), &self.design().pilot_ids());
+        let runs = self.runs();
+        let mut wanted: Vec<&Slot> = plan
+            .iter()
+            .filter(|slot| slot.task == task && slot.arm == arm)
+            .collect();
+        wanted.sort_by_key(|slot| slot.repeat);
+        let free = wanted.into_iter().find(|slot| {
+            let standing = self.standing(&runs, self.draft(), slot);
+            matches!(standing, Standing::Untouched | Standing::Waits)
+        });
+        let free = free.ok_or("slots-used")?.clone();
+        self.admit(at, task, arm, Some((self.draft(), &plan, free)))
+    }
+
+    fn start_slot(&mut self, at: Time, task: &str, arm: &str) -> Result<String, String> {
+        let design = self.design();
+        let plan = plan(design, &design.drawn_ids());
+        let runs = self.runs();
+        let standings: Vec<Standing> = plan
+            .iter()
+            .map(|slot| self.standing(&runs, 0, slot))
+            .collect();
+        let follows = |before: &Slot, slot: &Slot| match design.serial {
+            Serial::Study => true,
+            Serial::Block => block(design, before) == block(design, slot),
+            Serial::None => false,
+        };
+        let earliest = (0..plan.len()).find(|i| {
+            matches!(standings[*i], Standing::Untouched | Standing::Waits)
+                && (0..*i).all(|j| standings[j] == Standing::Ended || !follows(&plan[j], &plan[*i]))
+        });
+        if let Some(slot) = earliest.map(|i| plan[i].clone())
+            && (slot.task.as_str(), slot.arm.as_str()) == (task, arm)
+        {
+            return self.admit(at, task, arm, Some((0, &plan, slot)));
+        }
+        let used = plan.iter().zip(&standings).all(|(slot, standing)| {
+            (slot.task.as_str(), slot.arm.as_str()) != (task, arm)
+                || matches!(standing, Standing::Ended | Standing::UnderWay)
+        });
+        if used {
+            return Err("slots-used".to_owned());
+        }
+        Err(match earliest {
+            Some(i) => format!("out-of-order, next {} {}", plan[i].task, plan[i].arm),
+            None => "out-of-order, next none".to_owned(),
+        })
+    }
+
+    /// The last guard, and the start itself.
+    fn admit(
+        &mut self,
+        at: Time,
+        task: &str,
+        arm: &str,
+        place: Option<(usize, &[Slot], Slot)>,
+    ) -> Result<String, String> {
+        let runs = self.runs();
+        let live = (1..=runs.len() as u64)
+            .filter(|run| runs[*run as usize - 1].live() && !self.is_stale(at, *run))
+            .count();
+        let most = self.design().runs_max;
+        if live >= most as usize {
+            return Err(format!("cap-reached, {most}"));
+        }
+        let run = runs.len() + 1;
+        let (said, what) = match place {
+            None => (format!("run {run}"), None),
+            Some((pilot, plan, slot)) => {
+                let of_slot = |earlier: &&Run<'_>| {
+                    !earlier.what.control
+                        && earlier.what.pilot == pilot
+                        && (&earlier.what.task, &earlier.what.arm, earlier.what.repeat)
+                            == (&slot.task, &slot.arm, slot.repeat)
+                };
+                let attempt = 1 + runs.iter().filter(of_slot).count() as u32;
+                let position = plan.iter().position(|other| *other == slot).unwrap_or(0);
+                let said = format!(
+                    "{}run {run} at {position} in block {}, repeat {} turn {} attempt {attempt}",
+                    if pilot == 0 { "" } else { "pilot " },
+                    block_number(self.design(), plan, &slot),
+                    slot.repeat + 1,
+                    slot.turn + 1,
+                );
+                (said, Some((pilot, slot.repeat, attempt)))
+            }
+        };
+        let (pilot, repeat, attempt) = what.unwrap_or_default();
+        let started = Started {
+            control: what.is_none(),
+            pilot,
+            task: task.to_owned(),
+            arm: arm.to_owned(),
+            repeat,
+            attempt,
+        };
+        self.facts.push(Fact::Started(at, started));
+        Ok(said)
+    }
+
+    // Family 4: how a run ends. Family 9: scoring.
+
+    /// CHOICE: the deadline itself is past.
+    fn is_stale(&self, at: Time, run: u64) -> bool {
+        let runs = self.runs();
+        let found = (run as usize).checked_sub(1).and_then(|run| runs.get(run));
+        found.is_some_and(|run| run.live() && run.at.plus(self.design().stale_after) <= at)
+    }
+
+    /// Under `late_report = "refuse"` a deadline that a report notices is an entry before it.
+    fn late(
+        &mut self,
+        at: Time,
+        run: u64,
+        report: impl FnOnce(&mut Self) -> Result<String, String>,
+    ) -> Result<String, String> {
+        let mut closed = String::new();
+        if self.design().late_report == LateReport::Refuse && self.is_stale(at, run) {
+            closed = format!("{run} {}; ", self.unjudge(run, Cause::Stale));
+        }
+        report(self).map_err(|refused| closed + &refused)
+    }
+
+    /// Refuses a run that does not exist or is closed; says whether it has ended.
+    fn not_closed(&self, run: u64) -> Result<bool, String> {
+        let runs = self.runs();
+        let found = (run as usize).checked_sub(1).and_then(|run| runs.get(run));
+        match found.ok_or("unknown-run")? {
+            Run {
+                cause: Some(Cause::Stale),
+                ..
+            } => Err("stale".to_owned()),
+            Run {
+                cause: Some(cause), ..
+            } => Err(format!("already-closed, {}", cause.text())),
+            Run {
+                scored: Some(_), ..
+            } => Err("already-closed, scored".to_owned()),
+            run => Ok(run.ended),
+        }
+    }
+
+    fn finish(&mut self, run: u64, timed_out: bool) -> Result<String, String> {
+        if self.not_closed(run)? {
+            return Err("already-ended".to_owned());
+        }
+        self.facts.push(Fact::Ended(run));
+        if timed_out && self.design().on_timeout == ScoreWord::Unjudged {
+            return Ok(format!("ended, {}", self.unjudge(run, Cause::TimedOut)));
+        }
+        Ok("ended".to_owned())
+    }
+
+    fn score(&mut self, run: u64, report: Report) -> Result<String, String> {
+        // CHOICE: the same bytes again are a no-op for a scored run; for one that they left
+        // unjudged they are refused, as any other report is.
+        let same = Fact::Scored(run, report);
+        if self.facts.contains(&same) {
+            return Ok("nothing".to_owned());
+        }
+        if !self.not_closed(run)? {
+            return Err("not-ended".to_owned());
+        }
+        if let Some(cause) = report.cause() {
+            return Ok(self.unjudge(run, cause));
+        }
+        self.facts.push(same);
+        Ok(format!("scored{}", self.consequences(run)))
+    }
+
+    fn close(&mut self, run: u64, cause: Cause) -> Result<String, String> {
+        self.not_closed(run)?;
+        // CHOICE: these three are reported; all others the engine finds itself. A report of them
+        // is taken after the deadline too, until something has noticed it.
+        if !matches!(cause, Cause::Failed | Cause::Cancelled | Cause::Lost) {
+            return Err("not-a-cause".to_owned());
+        }
+        Ok(self.unjudge(run, cause))
+    }
+
+    fn expire(&mut self, at: Time, run: u64) -> Result<String, String> {
+        self.not_closed(run)?;
+        if !self.is_stale(at, run) {
+            return Err("not-stale".to_owned());
+        }
+        Ok(self.unjudge(run, Cause::Stale))
+    }
+
+    fn unjudge(&mut self, run: u64, cause: Cause) -> String {
+        self.facts.push(Fact::Unjudged(run, cause));
+        format!("{}{}", cause.text(), self.consequences(run))
+    }
+
+    /// Says what the end of a run does to its slot, and the end of the slot to the study.
+    fn consequences(&self, run: u64) -> String {
+        let runs = self.runs();
+        let Run { what, cause, .. } = &runs[run as usize - 1];
+        if what.control {
+            return String::new();
+        }
+        if self.may_rerun(*cause, what.attempt) {
+            return ", slot waits".to_owned();
+        }
+        let plan = plan(self.design(), &self.design().drawn_ids());
+        let complete = what.pilot == 0
+            && plan
+                .iter()
+                .all(|slot| self.standing(&runs, 0, slot) == Standing::Ended);
+        let complete = if complete { ", complete" } else { "" };
+        format!(", slot ended{complete}")
+    }
+}
+
+/// Writes the plan out: three loops as `nest` says, the arms of a repeat in their order.
+fn plan(design: &Design, tasks: &[String]) -> Vec<Slot> {
+    let arms = design.arm_ids();
+    let size = |axis: Axis| match axis {
+        Axis::Task => tasks.len(),
+        Axis::Repeat => design.repeats as usize,
+        Axis::Arm => arms.len(),
+    };
+    let mut plan = Vec::new();
+    for outer in 0..size(design.nest[0]) {
+        for middle in 0..size(design.nest[1]) {
+            for inner in 0..size(design.nest[2]) {
+                let at = |axis: Axis| {
+                    let place = design.nest.iter().position(|nested| *nested == axis);
+                    [outer, middle, inner][place.unwrap_or(0)]
+                };
+                let (task, repeat, turn) = (at(Axis::Task), at(Axis::Repeat), at(Axis::Arm));
+                let mut order = arms.clone();
+                if design.order == ArmsOrder::Counterbalanced {
+                    order.rotate_left((task + repeat) % arms.len());
+                }
+                plan.push(Slot {
+                    task: tasks[task].clone(),
+                    repeat: repeat as u32,
+                    turn,
+                    arm: order[turn].clone(),
+                });
+            }
+        }
+    }
+    plan
+}
+
+/// What is complete or void together.
+fn block(design: &Design, slot: &Slot) -> (String, Option<u32>) {
+    let pair = design.block == BlockKind::Pair;
+    (slot.task.clone(), pair.then_some(slot.repeat))
+}
+
+/// Blocks are numbered as the plan meets them.
+fn block_number(design: &Design, plan: &[Slot], slot: &Slot) -> usize {
+    let mut met = Vec::new();
+    for other in plan {
+        let block = block(design, other);
+        if !met.contains(&block) {
+            met.push(block);
+        }
+    }
+    let wanted = block(design, slot);
+    met.iter().position(|block| *block == wanted).unwrap_or(0)
+}
