@@ -1,5 +1,10 @@
 //! The laws of the record: what a store writes, an audit derives again; what is changed, it finds.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test stops at the first broken assumption"
+)]
+
 mod engine_common;
 
 use std::cell::Cell;

@@ -106,11 +106,10 @@ impl Naive {
     // Family 1: the registration lock.
 
     fn opened(&self) -> Option<usize> {
-        let opened = self.facts.iter().rev().find_map(|fact| match fact {
+        self.facts.iter().rev().find_map(|fact| match fact {
             Fact::Opened(draft) => Some(*draft),
             _ => None,
-        });
-        opened
+        })
     }
 
     fn design(&self) -> &Design {

@@ -1,5 +1,3 @@
-use std::time::Instant;
-
 use proptest::prelude::*;
 use serde_json::json;
 
