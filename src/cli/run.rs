@@ -48,8 +48,8 @@ pub(super) fn run(args: &Run) -> Result<Said, Failure> {
     match end {
         End::Complete if args.pilot => pilot_done(&mut store),
         End::Complete => finished(&mut store, &record, &format!(" in {}", bar.elapsed()), true),
-        End::Waiting => waiting(&store),
-        End::Interrupted => interrupted(&store, &loaded),
+        End::Waiting => waiting(&mut store),
+        End::Interrupted => interrupted(&mut store, &loaded),
     }
 }
 
@@ -215,7 +215,7 @@ fn pilot_done(store: &mut Store) -> Result<Said, Failure> {
     ))
 }
 
-fn waiting(store: &Store) -> Result<Said, Failure> {
+fn waiting(store: &mut Store) -> Result<Said, Failure> {
     let standing = store.standing()?;
     let text = format!(
         "waiting     {} of {} slots have ended; the next may start once the runs executed elsewhere have ended: {}\n",
@@ -235,7 +235,7 @@ fn waiting(store: &Store) -> Result<Said, Failure> {
     })
 }
 
-fn interrupted(store: &Store, loaded: &Loaded) -> Result<Said, Failure> {
+fn interrupted(store: &mut Store, loaded: &Loaded) -> Result<Said, Failure> {
     let standing = store.standing()?;
     let text = format!(
         "interrupted {} of {} slots have ended; go on with: prereg run {}\n",

@@ -137,6 +137,11 @@ impl Auditor {
         self.head
     }
 
+    /// Returns what the entries that were checked say, folded.
+    pub fn slice(&self) -> &Slice {
+        &self.slice
+    }
+
     /// Ends the audit.
     pub fn finish(self) -> Result<Audit, Divergence> {
         if self.head.digest == GENESIS {

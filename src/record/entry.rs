@@ -164,6 +164,19 @@ pub fn seal(head: Head, command: &Command, ruling: Answer, salt: Digest) -> Entr
     }
 }
 
+/// Reads an entry that is known to be intact: its command and ruling, with what was sealed put back.
+pub fn unseal(entry: &Entry) -> Result<(Command, Answer), String> {
+    let Body {
+        mut command,
+        mut ruling,
+        ..
+    } = read_body(&entry.body)?;
+    if let Some(opening) = &entry.opening {
+        open(&mut command, &mut ruling, read_opening(opening)?)?;
+    }
+    Ok((command, ruling))
+}
+
 /// Puts what was sealed back into the command and its ruling.
 pub fn open(command: &mut Command, ruling: &mut Answer, opening: Opening) -> Result<(), String> {
     let mut values = opening.values;

@@ -30,6 +30,8 @@ use crate::units::RunId;
 const WORKERS_MAX: usize = 256;
 /// How many workspaces may wait to be removed before workers wait too.
 const SWEEP_MAX: usize = 64;
+/// How many runs' derived rows may lag behind the entries.
+const LAG_MAX: usize = 64;
 
 /// What a session is to do, and where.
 #[derive(Debug)]
@@ -185,8 +187,10 @@ pub fn run(
     };
     let left = recover(store, &site, task)?;
     let workers = workers(rules, task, left.len());
+    store.let_rows_lag(LAG_MAX);
     let desk = Desk::new(store, rules, task, brake, observer, left);
     desk.work(&site, workers);
+    desk.settle()?;
     // An empty folder says nothing.
     let _ = fs::remove_dir(task.runs);
     desk.end()
@@ -356,6 +360,11 @@ impl<'a> Desk<'a> {
         if let Err(source) = Builder::new().name(name).spawn_scoped(scope, work) {
             self.fail(SessionFault::Worker(source));
         }
+    }
+
+    /// Saves the derived rows; without it the next reader would fold what is missing.
+    fn settle(&self) -> Result<(), SessionFault> {
+        Ok(lock(&self.shift).store.settle()?)
     }
 
     fn end(self) -> Result<End, SessionFault> {

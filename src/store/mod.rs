@@ -4,6 +4,7 @@
 //! commands need, decides, appends, folds, saves and commits with one flush to disk. Nothing is
 //! acknowledged before the commit, and nothing that was committed is changed afterwards.
 
+mod derived;
 mod fault;
 mod lock;
 mod rows;
@@ -28,6 +29,7 @@ use crate::engine::rules::Rules;
 use crate::engine::slice::{Run, Standing};
 use crate::record::entry::{self, Head};
 use crate::units::{Digest, RunId, Time};
+use derived::Derived;
 use lock::Lock;
 use write::Salts;
 
@@ -48,14 +50,15 @@ pub struct Store {
     lock: Option<Lock>,
     clock: fn() -> Time,
     salts: Salts,
+    /// How many runs may have changed before derived rows are saved.
+    lag_max: usize,
     cache: Cache,
 }
 
-/// What was read last, good as long as the head is the same.
+/// What was read last, good as long as nobody else writes.
 #[derive(Debug, Default)]
 struct Cache {
-    head: Option<Head>,
-    standing: Standing,
+    derived: Option<Derived>,
     rules: Option<Arc<Rules>>,
 }
 
@@ -89,6 +92,7 @@ impl Store {
             lock: Some(lock),
             clock,
             salts: Salts::new()?,
+            lag_max: 0,
             cache: Cache::default(),
         })
     }
@@ -108,6 +112,7 @@ impl Store {
             lock: None,
             clock: || Time(0),
             salts: Salts::new()?,
+            lag_max: 0,
             cache: Cache::default(),
         })
     }
@@ -128,14 +133,24 @@ impl Store {
     }
 
     /// Returns the standing.
-    pub fn standing(&self) -> Result<Standing> {
-        rows::standing(&self.connection)
+    pub fn standing(&mut self) -> Result<Standing> {
+        Ok(self.derived()?.slice.standing.clone())
     }
 
     /// Returns the rules of the protocol that was opened last.
     pub fn rules(&mut self) -> Result<Option<Arc<Rules>>> {
-        let opened = self.standing()?.opened;
-        current_rules(&self.connection, &mut self.cache, opened)
+        let opened = self.derived()?.slice.standing.opened;
+        current_rules(&self.connection, &mut self.cache.rules, opened)
+    }
+
+    /// Returns the derived rows as of the newest entry.
+    fn derived(&mut self) -> Result<&Derived> {
+        let head = rows::head(&self.connection)?;
+        let derived = match self.cache.derived.take() {
+            Some(derived) if derived.head == head => derived,
+            _ => Derived::read(&self.connection)?,
+        };
+        Ok(self.cache.derived.insert(derived))
     }
 
     /// Returns the text of the protocol that was opened last.
@@ -147,36 +162,51 @@ impl Store {
     }
 
     /// Returns a run.
-    pub fn run(&self, run: RunId) -> Result<Option<Run>> {
+    pub fn run(&mut self, run: RunId) -> Result<Option<Run>> {
+        let derived = self.derived()?;
+        if derived.is_changed(run) {
+            return Ok(derived.slice.run(run).cloned());
+        }
         rows::run(&self.connection, run)
     }
 
     /// Returns the runs that are live or ended and not closed, in order.
-    pub fn open_runs(&self) -> Result<Vec<Run>> {
+    pub fn open_runs(&mut self) -> Result<Vec<Run>> {
         let standing = self.standing()?;
         let open: BTreeSet<RunId> = standing.live.into_keys().chain(standing.ended).collect();
         open.into_iter()
-            .filter_map(|run| rows::run(&self.connection, run).transpose())
+            .filter_map(|run| self.run(run).transpose())
             .collect()
     }
 
     /// Hands every run to a function, in order.
-    pub fn each_run(&self, mut each: impl FnMut(Run)) -> Result<()> {
+    pub fn each_run(&mut self, mut each: impl FnMut(Run)) -> Result<()> {
+        let derived = self.derived()?;
+        let changed: Vec<Run> = derived
+            .changed_runs()
+            .filter_map(|run| derived.slice.run(run).cloned())
+            .collect();
+        let mut changed = changed.into_iter().peekable();
         rows::each_run(&self.connection, |run| {
-            each(run);
-            Ok(())
-        })
+            match changed.next_if(|newer| newer.run == run.run) {
+                Some(newer) => each(newer),
+                None => each(run),
+            }
+            Ok::<(), Fault>(())
+        })?;
+        changed.for_each(each);
+        Ok(())
     }
 }
 
 /// Returns the rules of the protocol that was opened last, read again only when it changed.
 fn current_rules(
     connection: &Connection,
-    cache: &mut Cache,
+    cached: &mut Option<Arc<Rules>>,
     opened: Option<Digest>,
 ) -> Result<Option<Arc<Rules>>> {
-    if cache.rules.as_ref().map(|rules| rules.digest()) == opened {
-        return Ok(cache.rules.clone());
+    if cached.as_ref().map(|rules| rules.digest()) == opened {
+        return Ok(cached.clone());
     }
     let Some(Action::Open {
         registration,
@@ -190,10 +220,10 @@ fn current_rules(
         row: "the opened protocol".to_owned(),
         message,
     };
-    cache.rules = Some(Arc::new(
+    *cached = Some(Arc::new(
         Rules::from_open(&registration, &tasks).map_err(broken)?,
     ));
-    Ok(cache.rules.clone())
+    Ok(cached.clone())
 }
 
 fn open_action(connection: &Connection) -> Result<Option<Action>> {

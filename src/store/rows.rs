@@ -103,24 +103,30 @@ pub(super) fn save_draft(connection: &Connection, draft: u64, seq: u64) -> Resul
     Ok(())
 }
 
-/// Returns the standing; that of an empty record where there is none.
-pub(super) fn standing(connection: &Connection) -> Result<Standing> {
-    let mut statement = connection.prepare_cached("SELECT facts FROM standing WHERE one = 1")?;
-    match statement
-        .query_row([], |row| row.get::<_, String>(0))
-        .optional()?
-    {
-        Some(facts) => read("standing", &facts),
-        None => Ok(Standing::default()),
+/// Returns the standing and the entry that it stands for; that of an empty record where there is none.
+pub(super) fn standing(connection: &Connection) -> Result<(Standing, u64)> {
+    let mut statement =
+        connection.prepare_cached("SELECT facts, applied FROM standing WHERE one = 1")?;
+    let row = statement
+        .query_row([], |row| Ok((row.get::<_, String>(0)?, unsigned(row, 1)?)))
+        .optional()?;
+    match row {
+        Some((facts, applied)) => Ok((read("standing", &facts)?, applied)),
+        None => Ok((Standing::default(), 0)),
     }
 }
 
-/// Saves the standing.
-pub(super) fn save_standing(connection: &Connection, standing: &Standing) -> Result<()> {
+/// Saves the standing, and the entry that all derived rows stand for.
+pub(super) fn save_standing(
+    connection: &Connection,
+    standing: &Standing,
+    applied: u64,
+) -> Result<()> {
     let mut statement = connection.prepare_cached(
-        "INSERT INTO standing (one, facts) VALUES (1, ?1) ON CONFLICT (one) DO UPDATE SET facts = excluded.facts",
+        "INSERT INTO standing (one, applied, facts) VALUES (1, ?1, ?2)
+         ON CONFLICT (one) DO UPDATE SET applied = excluded.applied, facts = excluded.facts",
     )?;
-    statement.execute([write(standing)])?;
+    statement.execute(params![signed(applied), write(standing)])?;
     Ok(())
 }
 

@@ -14,7 +14,12 @@ BEGIN SELECT RAISE(ABORT, 'entries are never deleted'); END;
 
 CREATE TABLE keys (key TEXT PRIMARY KEY, seq INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE drafts (draft INTEGER PRIMARY KEY, seq INTEGER NOT NULL) STRICT;
-CREATE TABLE standing (one INTEGER PRIMARY KEY CHECK (one = 1), facts TEXT NOT NULL) STRICT;
+-- `applied` is the entry that standing, runs and lanes stand for; they may lag behind the newest.
+CREATE TABLE standing (
+    one     INTEGER PRIMARY KEY CHECK (one = 1),
+    applied INTEGER NOT NULL,
+    facts   TEXT NOT NULL
+) STRICT;
 CREATE TABLE runs (
     run   INTEGER PRIMARY KEY,
     role  TEXT NOT NULL,

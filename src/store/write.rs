@@ -1,19 +1,18 @@
 //! The one write path: decide, append, fold, save, in one transaction.
 
-use std::collections::BTreeSet;
 use std::io::Read;
 use std::sync::Arc;
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::{Cache, Fault, Result, Store, current_rules, rows};
+use super::derived::{self, Derived};
+use super::{Fault, Result, Store, current_rules, rows};
 use crate::engine::command::{Action, Command};
 use crate::engine::decide::{self, Peek, Ruling};
-use crate::engine::event::{Event, LaneId};
-use crate::engine::evolve;
+use crate::engine::event::LaneId;
 use crate::engine::refusal::{Next, Refusal};
 use crate::engine::rules::Rules;
-use crate::engine::slice::{Loaded, Run, Slice, Standing};
+use crate::engine::slice::{Run, Standing};
 use crate::record::entry::{self, Answer, Head};
 use crate::units::{Digest, RunId, Time};
 
@@ -57,50 +56,54 @@ impl Store {
             .connection
             .transaction_with_behavior(TransactionBehavior::Immediate)?;
         let head = rows::head(&transaction)?;
-        if self.cache.head != Some(head) {
-            self.cache.standing = rows::standing(&transaction)?;
-        }
-        let standing = std::mem::take(&mut self.cache.standing);
-        self.cache.head = None;
+        // Taken: after a fault it is read anew.
+        let derived = match self.cache.derived.take() {
+            Some(derived) if derived.head == head => derived,
+            _ => Derived::read(&transaction)?,
+        };
         let mut writer = Writer {
             connection: &transaction,
-            cache: &mut self.cache,
+            rules: &mut self.cache.rules,
             salts: &mut self.salts,
-            head,
             now: (self.clock)(),
-            slice: Slice {
-                standing,
-                ..Slice::default()
-            },
-            runs: BTreeSet::new(),
-            lanes: BTreeSet::new(),
+            derived,
         };
         let done = work(&mut writer)?;
-        let (head, standing) = writer.save()?;
+        let mut derived = writer.derived;
+        if derived.lag() >= self.lag_max {
+            derived.save(&transaction)?;
+        }
         transaction.commit().map_err(Fault::InDoubt)?;
-        self.cache.head = Some(head);
-        self.cache.standing = standing;
+        self.cache.derived = Some(derived);
         drop(held);
         Ok(done)
+    }
+
+    /// Lets the derived rows of up to so many runs lag behind the entries.
+    pub fn let_rows_lag(&mut self, lag_max: usize) {
+        self.lag_max = lag_max;
+    }
+
+    /// Saves all derived rows.
+    pub fn settle(&mut self) -> Result<()> {
+        self.lag_max = 0;
+        self.write(|_| Ok(()))
     }
 }
 
 /// A transaction under way.
 pub struct Writer<'s> {
     connection: &'s Connection,
-    cache: &'s mut Cache,
+    rules: &'s mut Option<Arc<Rules>>,
     salts: &'s mut Salts,
-    head: Head,
     now: Time,
-    slice: Slice,
-    runs: BTreeSet<RunId>,
-    lanes: BTreeSet<LaneId>,
+    derived: Derived,
 }
 
 impl Writer<'_> {
     /// Answers a request and records the answer.
     pub fn apply(&mut self, request: Request) -> Result<Receipt> {
-        let at = self.now.max(self.slice.standing.at);
+        let at = self.now.max(self.derived.slice.standing.at);
         // A key that was made up here is known to nobody who could repeat it.
         let given = request.key.is_some();
         let key = request.key.unwrap_or_else(|| self.salts.key());
@@ -115,7 +118,7 @@ impl Writer<'_> {
         }
         let rules = self.rules()?;
         self.load(rules.as_deref(), &command)?;
-        let expired = decide::due(rules.as_deref(), &self.slice, &command);
+        let expired = decide::due(rules.as_deref(), &self.derived.slice, &command);
         for run in &expired {
             let expiry = Command {
                 actor: "engine".to_owned(),
@@ -145,11 +148,11 @@ impl Writer<'_> {
         let Some(rules) = self.rules()? else {
             return Ok(Peek::Wait);
         };
-        rows::load_ready(self.connection, &mut self.slice)?;
+        rows::load_ready(self.connection, &mut self.derived.slice)?;
         Ok(decide::peek(
             &rules,
-            &self.slice,
-            self.now.max(self.slice.standing.at),
+            &self.derived.slice,
+            self.now.max(self.derived.slice.standing.at),
         ))
     }
 
@@ -158,10 +161,10 @@ impl Writer<'_> {
         let Some(rules) = self.rules()? else {
             return Ok(None);
         };
-        let draft = self.slice.standing.draft;
+        let draft = self.derived.slice.standing.draft;
         for number in 0..rules.pilot_plan().len() {
             let id = LaneId { draft, number };
-            let lane = match self.slice.lanes.get(&id) {
+            let lane = match self.derived.slice.lanes.get(&id) {
                 Some(lane) => *lane,
                 None => rows::lane(self.connection, id)?,
             };
@@ -174,19 +177,23 @@ impl Writer<'_> {
 
     /// Returns the rules of the protocol that was opened last.
     pub fn rules(&mut self) -> Result<Option<Arc<Rules>>> {
-        current_rules(self.connection, self.cache, self.slice.standing.opened)
+        current_rules(
+            self.connection,
+            self.rules,
+            self.derived.slice.standing.opened,
+        )
     }
 
     /// Returns the standing.
     pub fn standing(&self) -> &Standing {
-        &self.slice.standing
+        &self.derived.slice.standing
     }
 
     /// Returns the newest run of a control on a task.
     pub fn newest_control(&self, task: &str, control: &str) -> Result<Option<Run>> {
         let is_newer =
-            |run: &&Run| run.task == task && run.arm == control && self.runs.contains(&run.run);
-        match self.slice.runs.values().flatten().rfind(is_newer) {
+            |run: &&Run| run.task == task && run.arm == control && self.derived.is_changed(run.run);
+        match self.derived.slice.runs.values().flatten().rfind(is_newer) {
             Some(run) => Ok(Some(run.clone())),
             None => rows::newest_control(self.connection, task, control),
         }
@@ -202,14 +209,10 @@ impl Writer<'_> {
         };
         let found =
             rows::entry(self.connection, seq)?.ok_or_else(|| broken("it is missing".to_owned()))?;
-        let mut body = entry::read_body(&found.body).map_err(broken)?;
-        if let Some(opening) = &found.opening {
-            let opening = entry::read_opening(opening).map_err(broken)?;
-            entry::open(&mut body.command, &mut body.ruling, opening).map_err(broken)?;
-        }
+        let (first, ruling) = entry::unseal(&found).map_err(broken)?;
         // The same operation, whenever it was given.
-        let same = body.command.action == command.action;
-        let ruling = match (same, body.ruling) {
+        let same = first.action == command.action;
+        let ruling = match (same, ruling) {
             (false, _) => Err(Refusal::KeyReused {
                 key: command.key.clone(),
             }),
@@ -218,38 +221,11 @@ impl Writer<'_> {
         };
         Ok(Some(Receipt {
             seq: Some(seq),
-            at: body.command.at,
+            at: first.at,
             ruling,
             repeated: same,
             expired: Vec::new(),
         }))
-    }
-
-    /// Loads what a command needs, until nothing is missing.
-    fn load(&mut self, rules: Option<&Rules>, command: &Command) -> Result<()> {
-        self.slice.loaded = Loaded::Part;
-        loop {
-            let missing = self.slice.missing(rules, command);
-            if missing.is_empty() {
-                return Ok(());
-            }
-            for run in missing.runs {
-                let row = rows::run(self.connection, run)?;
-                self.slice.runs.insert(run, row);
-            }
-            for id in missing.lanes {
-                match rows::lane(self.connection, id)? {
-                    Some(lane) => self.slice.set_lane(id, lane),
-                    None => {
-                        self.slice.lanes.insert(id, None);
-                    }
-                }
-            }
-            if missing.ready {
-                rows::load_ready(self.connection, &mut self.slice)?;
-                self.slice.loaded = Loaded::PartWithReady;
-            }
-        }
     }
 
     /// Decides a command, appends the entry and folds what happened.
@@ -258,7 +234,7 @@ impl Writer<'_> {
         rules: Option<&Rules>,
         command: &Command,
     ) -> Result<(Option<u64>, Ruling)> {
-        let ruling = decide::decide(rules, &self.slice, command);
+        let ruling = decide::decide(rules, &self.derived.slice, command);
         // A record begins with the protocol; there is nothing to refuse before.
         if matches!(&ruling, Ok(events) if events.is_empty())
             || matches!(&ruling, Err(Refusal::NotOpened {}))
@@ -266,56 +242,30 @@ impl Writer<'_> {
             return Ok((None, ruling));
         }
         let sealed = entry::seal(
-            self.head,
+            self.derived.head,
             command,
             Answer::from(ruling.clone()),
             self.salts.next(),
         );
         rows::append(self.connection, &sealed)?;
-        self.head = Head {
+        self.derived.head = Head {
             seq: sealed.seq,
             digest: sealed.digest,
         };
         match &ruling {
-            Ok(events) => self.fold(command, events, sealed.seq)?,
-            Err(_) => self.slice.standing.at = command.at,
+            Ok(events) => {
+                self.derived.fold(command, events);
+                if let Some(draft) = derived::draft_of(&command.action, events) {
+                    rows::save_draft(self.connection, draft, sealed.seq)?;
+                }
+            }
+            Err(_) => self.derived.slice.standing.at = command.at,
         }
         Ok((Some(sealed.seq), ruling))
     }
 
-    fn fold(&mut self, command: &Command, events: &[Event], seq: u64) -> Result<()> {
-        evolve::apply(&mut self.slice, command, events);
-        self.runs.extend(command.action.run());
-        for event in events {
-            match event {
-                Event::Opened { draft, .. } => rows::save_draft(self.connection, *draft, seq)?,
-                Event::Started { run, place, .. } => {
-                    self.runs.insert(*run);
-                    self.lanes.extend(place.map(|place| place.lane));
-                }
-                Event::SlotEnded { lane, .. } | Event::SlotWaits { lane } => {
-                    self.lanes.insert(*lane);
-                }
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-
-    /// Saves what changed; returns what is true once the transaction commits.
-    fn save(self) -> Result<(Head, Standing)> {
-        for run in &self.runs {
-            if let Some(run) = self.slice.run(*run) {
-                rows::save_run(self.connection, run)?;
-            }
-        }
-        for id in &self.lanes {
-            if let Some(lane) = self.slice.lane(*id) {
-                rows::save_lane(self.connection, *id, lane)?;
-            }
-        }
-        rows::save_standing(self.connection, &self.slice.standing)?;
-        Ok((self.head, self.slice.standing))
+    fn load(&mut self, rules: Option<&Rules>, command: &Command) -> Result<()> {
+        self.derived.load(self.connection, rules, command)
     }
 }
 
