@@ -1,5 +1,10 @@
 //! The laws of the record: what a store writes, an audit derives again; what is changed, it finds.
 
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on fails where it stands"
+)]
+
 mod engine_common;
 
 use std::cell::Cell;
@@ -10,6 +15,7 @@ use engine_common::{Draft, Move, Report, World};
 use prereg::engine::command::{Action, Cause, Ending};
 use prereg::engine::event::Event;
 use prereg::engine::refusal::Refusal;
+use prereg::protocol::canonical;
 use prereg::record::audit::{Audit, Auditor};
 use prereg::record::divergence::{Code, Divergence};
 use prereg::record::entry::{self, Answer, Entry, Head};
@@ -61,7 +67,7 @@ fn verified(store: &Store) -> Audit {
 
 #[test]
 fn a_store_an_audit_and_the_fold_say_the_same() {
-    for seed in 0..60 {
+    for seed in 0..40 {
         let mut random = Random(seed << 32 | 5);
         let drafts = any_drafts(&mut random).map(Draft::of);
         let folder = tempfile::tempdir().unwrap();
@@ -278,7 +284,7 @@ fn a_changed_ruling_is_found_although_the_chain_is_forged() {
             let at = random.below(forged.len());
             let mut body = entry::read_body(&forged[at].body).unwrap();
             forge(random, &mut body.ruling);
-            forged[at].body = serde_json_text(&body);
+            forged[at].body = canonical_text(&body);
             let found = audit(&chained(forged)).unwrap_err();
             assert_eq!(
                 (found.entry, found.code),
@@ -288,9 +294,10 @@ fn a_changed_ruling_is_found_although_the_chain_is_forged() {
     });
 }
 
-fn serde_json_text(body: &entry::Body) -> String {
-    let value = serde_json::to_value(body).unwrap();
-    String::from_utf8(prereg::protocol::canonical::bytes(&value)).unwrap()
+/// Returns the canonical JSON of a part of an entry.
+fn canonical_text(part: &impl serde::Serialize) -> String {
+    let value = serde_json::to_value(part).unwrap();
+    String::from_utf8(canonical::bytes(&value)).unwrap()
 }
 
 #[test]
@@ -342,9 +349,7 @@ fn a_commitment_opens_with_its_value_and_with_no_other() {
             for other in [salted, valued] {
                 assert_ne!(other.commitments(), committed);
                 let mut changed = entries[..=at].to_vec();
-                let value = serde_json::to_value(&other).unwrap();
-                let bytes = prereg::protocol::canonical::bytes(&value);
-                changed[at].opening = String::from_utf8(bytes).ok();
+                changed[at].opening = Some(canonical_text(&other));
                 let found = audit(&changed).unwrap_err();
                 assert_eq!((found.entry, found.code), (at as u64 + 1, Code::Commitment));
             }
@@ -355,9 +360,6 @@ fn a_commitment_opens_with_its_value_and_with_no_other() {
 #[test]
 fn a_deadline_that_no_entry_noticed_is_found() {
     let drafts = [Draft::of(Design::default())];
-    let mut world = World::registered(&drafts);
-    world.give(&Move::start("t1", "a"));
-    world.later(Design::default().stale_after);
     let mut log = World::empty(&drafts);
     log.log = Some(Vec::new());
     for wanted in [Move::Open(0), Move::Register(0), Move::start("t1", "a")] {
