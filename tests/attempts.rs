@@ -154,6 +154,26 @@ fn a_waiting_slot_is_filled_before_another_is_opened() {
 }
 
 #[test]
+fn a_slot_that_waits_is_not_used_though_another_comes_first() {
+    let design = Design {
+        per_slot: Some(2),
+        rerun: vec![CauseWord::Lost],
+        ..Design::default()
+    };
+    plays_registered(
+        &design,
+        "start t1 a        | run 1
+         start t2 a        | run 2
+         close 2 lost      | lost, slot waits
+         close 1 lost      | lost, slot waits
+         start t2 a        | out-of-order, next t1 a
+         start t1 a        | run 3, attempt 2
+         start t2 a        | run 4, attempt 2
+         start t2 a        | slots-used",
+    );
+}
+
+#[test]
 fn a_stale_run_is_closed_before_the_start_that_notices_it() {
     let design = Design {
         runs_max: 1,

@@ -101,6 +101,21 @@ fn a_store_an_audit_and_the_fold_say_the_same() {
 }
 
 #[test]
+fn a_record_begins_with_its_protocol() {
+    let draft = Draft::of(Design::default());
+    let drafts = std::slice::from_ref(&draft);
+    NOW.set(Time(0));
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Store::create(&folder.path().join("study.prereg"), clock).unwrap();
+    let early = apply(&mut store, None, Move::start("t1", "a").action(drafts));
+    assert_eq!(early.ruling, Err(Refusal::NotOpened {}));
+    assert_eq!((early.seq, store.head().unwrap()), (None, Head::EMPTY));
+    let opened = apply(&mut store, None, Move::Open(0).action(drafts));
+    assert_eq!(opened.seq, Some(1));
+    verified(&store);
+}
+
+#[test]
 fn time_never_goes_back() {
     let draft = Draft::of(Design::default());
     NOW.set(Time(5_000_000));
@@ -298,6 +313,52 @@ fn a_changed_ruling_is_found_although_the_chain_is_forged() {
 fn canonical_text(part: &impl serde::Serialize) -> String {
     let value = serde_json::to_value(part).unwrap();
     String::from_utf8(canonical::bytes(&value)).unwrap()
+}
+
+#[test]
+fn a_cause_that_no_evidence_gives_is_found_although_the_evidence_is_withheld() {
+    let mut forgeries = 0;
+    records(12, |_, entries| {
+        for (at, sealed) in entries.iter().enumerate() {
+            let mut body = entry::read_body(&sealed.body).unwrap();
+            let Answer::Granted(events) = &mut body.ruling else {
+                continue;
+            };
+            let Some(Event::Scored { run, .. }) = events.first().cloned() else {
+                continue;
+            };
+            let cause = Cause::Lost;
+            events[0] = Event::Unjudged { run, cause };
+            body.sealed.retain(|name, _| name == "evidence");
+            let mut forged = entries[..=at].to_vec();
+            forged[at].body = canonical_text(&body);
+            for entry in &mut forged {
+                entry.opening = None;
+            }
+            let found = audit(&chained(forged)).unwrap_err();
+            assert_eq!(
+                (found.entry, found.code),
+                (at as u64 + 1, Code::RulingDiffers)
+            );
+            forgeries += 1;
+            return;
+        }
+    });
+    assert!(forgeries > 50, "only {forgeries} records hold a score");
+}
+
+#[test]
+fn tasks_that_the_frame_does_not_bind_are_found() {
+    records(13, |_, entries| {
+        let mut forged = entries[..1].to_vec();
+        let mut body = entry::read_body(&forged[0].body).unwrap();
+        if let Action::Open { tasks, .. } = &mut body.command.action {
+            tasks[0]["id"] = "another".into();
+        }
+        forged[0].body = canonical_text(&body);
+        let found = audit(&chained(forged)).unwrap_err();
+        assert_eq!((found.entry, found.code), (1, Code::BodyForm));
+    });
 }
 
 #[test]
