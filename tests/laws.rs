@@ -1,8 +1,8 @@
 //! The engine's laws, on thousands of random histories: what must hold whatever is asked.
 
-#![allow(
+#![expect(
     clippy::unwrap_used,
-    reason = "a test that cannot go on fails where it stands"
+    reason = "a test stops at the first broken assumption"
 )]
 
 mod engine_common;

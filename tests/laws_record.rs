@@ -1,8 +1,8 @@
 //! The laws of the record: what a store writes, an audit derives again; what is changed, it finds.
 
-#![allow(
+#![expect(
     clippy::unwrap_used,
-    reason = "a test that cannot go on fails where it stands"
+    reason = "a test stops at the first broken assumption"
 )]
 
 mod engine_common;

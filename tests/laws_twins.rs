@@ -1,8 +1,8 @@
 //! What may differ between two studies without a ruling differing: outcomes, names, workers.
 
-#![allow(
+#![expect(
     clippy::unwrap_used,
-    reason = "a test that cannot go on fails where it stands"
+    reason = "a test stops at the first broken assumption"
 )]
 
 mod engine_common;

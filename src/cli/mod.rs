@@ -15,6 +15,7 @@ mod study;
 use std::process::ExitCode;
 
 use clap::Parser;
+use serde_json::Value;
 
 use args::{Cli, Verb};
 use exit::Exit;
@@ -22,6 +23,14 @@ use said::{Failure, Said};
 
 /// Does what the command line says.
 pub fn main() -> ExitCode {
+    let mut arguments = std::env::args_os().skip(1);
+    if let (Some(only), None) = (arguments.next(), arguments.next())
+        && (only == "--version" || only == "-V")
+    {
+        // Asked often by probes of other studies: answered without building the whole grammar.
+        let version = concat!("prereg ", env!("CARGO_PKG_VERSION"), "\n");
+        return said::print(&Ok(Said::done(version, Value::Null)), false).into();
+    }
     match Cli::try_parse() {
         Ok(cli) => {
             let exit = said::print(&execute(&cli), cli.json);

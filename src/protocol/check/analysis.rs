@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::Checker;
 use crate::protocol::defect::{Code, Place};
 use crate::protocol::draft::{
-    Analysis, Comparison, Draft, Objective, OutcomeKind, Secondary, StudyKind, Test,
+    Analysis, Comparison, Draft, Objective, OutcomeKind, Secondary, Test,
 };
 use crate::protocol::frame::{self, Task};
 
@@ -26,16 +26,7 @@ impl Checker<'_> {
         value: &Value,
         tasks: &[Task],
     ) -> Option<Value> {
-        let Some(analysis) = draft.analysis.as_ref() else {
-            let matrix = draft.allocation.nest.as_ref();
-            let matrix = matrix.is_some_and(|nest| nest.len() == 2);
-            if draft.study.kind == StudyKind::Confirmatory && !matrix {
-                let why =
-                    "how the answer is computed; a confirmatory study says so before its first run";
-                self.missing("", "analysis", why);
-            }
-            return None;
-        };
+        let analysis = draft.analysis.as_ref()?;
         self.compared(draft, analysis);
         self.cluster(draft, analysis, tasks);
         self.share(
@@ -94,10 +85,6 @@ impl Checker<'_> {
                 let place = Place::Value(format!("{}/test", asked.table));
                 self.refuse(Code::Analysis, place, own);
             }
-        }
-        if !analysis.secondary.is_empty() && analysis.multiplicity.is_none() {
-            let why = "the rule by which several comparisons share the level, chosen now";
-            self.missing("/analysis", "multiplicity", why);
         }
         self.passes(draft, analysis);
         Some(with_defaults(value.get("analysis")?))

@@ -64,13 +64,6 @@ impl Checker<'_> {
             };
             scope.insert("outcomes".to_owned(), closed(declared.clone()));
             self.expression(&format!("{table}/value"), &outcome.value, &scope, expected);
-            if kind == Type::Number && outcome.missing.0.is_u64() {
-                self.refuse(
-                    Code::Range,
-                    Place::Value(format!("{table}/missing")),
-                    "only a binary outcome can count a missing value as 0 or 1; write \"available\"",
-                );
-            }
             declared.insert(outcome.id.0.clone(), kind);
             outcomes.push(Outcome {
                 id: outcome.id.0.clone(),

@@ -1,5 +1,3 @@
-use std::time::Instant;
-
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -765,49 +763,6 @@ fn expressions_are_shared_and_equal_by_text() {
     assert_eq!(expression.clone(), parsed("a == 1"));
     assert_ne!(expression, parsed("a  == 1"));
     assert_eq!(format!("{expression:?}"), "Expression(\"a == 1\")");
-}
-
-/// `cargo test --release --lib expression -- --ignored --nocapture speed`
-#[test]
-#[ignore = "measures"]
-fn speed() {
-    let many: Vec<Value> = (0..1000)
-        .map(|n| json!({ "id": n, "name": "x", "ok": true }))
-        .collect();
-    let small = json!({ "task": { "count": 3 }, "report": { "hidden": { "passed": 3 } } });
-    let large = json!({ "task": { "count": 3 }, "report": { "hidden": { "passed": 3 }, "bad": false, "items": many } });
-    for (label, text, bindings) in [
-        (
-            "absent `bad`",
-            "report.hidden.passed == task.count && !report.bad",
-            &small,
-        ),
-        (
-            "1000 other items",
-            "report.hidden.passed == task.count && !report.bad",
-            &large,
-        ),
-        (
-            "absent beside 1000 items",
-            "report.hidden.passed == task.count && !report.worse",
-            &large,
-        ),
-        ("all of 1000 items", "report.items.all(i, i.ok)", &large),
-    ] {
-        let expression = parsed(text);
-        let bindings = bindings.as_object().unwrap();
-        let count: u32 = if text.contains("items") { 500 } else { 200_000 };
-        let start = Instant::now();
-        for _ in 0..count {
-            std::hint::black_box(expression.evaluate(bindings).unwrap());
-        }
-        eprintln!("{label}: {:?} an evaluation", start.elapsed() / count);
-    }
-    let start = Instant::now();
-    for _ in 0..1000 {
-        std::hint::black_box(parsed("report.hidden.passed == task.count && !report.bad"));
-    }
-    eprintln!("parse: {:?}", start.elapsed() / 1000);
 }
 
 /// A text for one of: true, false, unknown, failure.

@@ -1,0 +1,324 @@
+//! Speed beside known programs, in shuffled rounds of one run: `cargo bench`.
+//!
+//! Each figure is the median of the ratios of the rounds, with the least and the greatest; absolute
+//! times are shown beside. On a loaded machine `BENCH_PRIO="chrt -f 1" cargo bench` gives the figures
+//! of a quiet one. A program that is not installed is left out, and said to be.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a bench stops at the first broken assumption"
+)]
+#![expect(clippy::print_stdout, reason = "a bench prints its figures")]
+#![expect(clippy::float_arithmetic, reason = "ratios are figures, not decisions")]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use prereg::engine::command::{Action, Ending, Evidence, Executed, Execution};
+use prereg::protocol::check;
+use prereg::runner::clock;
+use prereg::store::{Request, Store, Writer};
+use tempfile::TempDir;
+
+/// How many rounds a comparison has.
+const ROUNDS: usize = 7;
+/// How many runs the launched study has.
+const RUNS: usize = 2000;
+
+const PROTOCOL: &str = r#"
+language = 1
+arms = [{ id = "a", command = ["/bin/true"] }, { id = "b", command = ["/bin/true"] }]
+allocation = { repeats = 1, runs_max = 2 }
+tasks = { frame = "tasks.jsonl" }
+outcomes = [{ id = "ok", kind = "binary", value = "run.exit == 0", better = "higher", missing = 0 }]
+execution = { timeout = "5s" }
+[study]
+id = "speed"
+title = "Launching costs little"
+question = "How long does a study of runs that do nothing take?"
+hypotheses = []
+kind = "confirmatory"
+[analysis]
+reference = "a"
+treatments = ["b"]
+primary = { outcome = "ok", estimand = "as_drawn", test = "sign_flip", objective = "superiority" }
+[limitations]
+"no-control" = "nothing is measured but time"
+"unpinned-command" = "the same program in both arms"
+"#;
+
+fn main() {
+    // `cargo test --benches` and `cargo bench -- --list` start this too; only `cargo bench` measures.
+    if !std::env::args().any(|argument| argument == "--bench") {
+        return;
+    }
+    let all: [(&str, fn()); 4] = [
+        ("launch", launch),
+        ("transaction", transaction),
+        ("cold-start", cold_start),
+        ("resume", resume),
+    ];
+    let asked: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|argument| !argument.starts_with('-'))
+        .collect();
+    for (name, bench) in all {
+        if asked.is_empty() || asked.iter().any(|asked| asked == name) {
+            bench();
+        }
+    }
+}
+
+/// Writes a study of runs that do nothing.
+fn study(folder: &Path, tasks: usize) {
+    let frame: String = (0..tasks)
+        .map(|task| format!("{{\"id\":\"t{task}\"}}\n"))
+        .collect();
+    fs::write(folder.join("tasks.jsonl"), frame).unwrap();
+    fs::write(folder.join("speed.toml"), PROTOCOL).unwrap();
+}
+
+/// Makes a command line, with the priority that was asked for.
+fn command(line: &str) -> Command {
+    let priority = std::env::var("BENCH_PRIO").unwrap_or_default();
+    let mut words = priority.split_whitespace().chain(line.split_whitespace());
+    let mut command = Command::new(words.next().unwrap());
+    command
+        .args(words)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    command
+}
+
+fn time(mut command: Command) -> f64 {
+    let started = Instant::now();
+    assert!(command.status().unwrap().success(), "{command:?}");
+    started.elapsed().as_secs_f64()
+}
+
+fn installed(program: &str) -> bool {
+    let found = Command::new("sh")
+        .args(["-c", &format!("command -v {program}")])
+        .stdout(Stdio::null())
+        .status();
+    let there = found.is_ok_and(|status| status.success());
+    if !there {
+        println!("  {program} is not installed: left out");
+    }
+    there
+}
+
+fn median(mut values: Vec<f64>) -> (f64, f64, f64) {
+    values.sort_by(f64::total_cmp);
+    (
+        values[values.len() / 2],
+        values[0],
+        values[values.len() - 1],
+    )
+}
+
+/// Prints ours over theirs, round by round; the order within a round changes.
+fn compare(name: &str, goal: f64, mut ours: impl FnMut() -> f64, mut theirs: impl FnMut() -> f64) {
+    let mut times = (Vec::new(), Vec::new());
+    for round in 0..=ROUNDS {
+        let (a, b) = if round % 2 == 0 {
+            let a = ours();
+            (a, theirs())
+        } else {
+            let b = theirs();
+            (ours(), b)
+        };
+        // The first round warms caches.
+        if round > 0 {
+            times.0.push(a);
+            times.1.push(b);
+        }
+    }
+    let (ratio, low, high) = median(times.0.iter().zip(&times.1).map(|(a, b)| a / b).collect());
+    let (ours, ..) = median(times.0);
+    let (theirs, ..) = median(times.1);
+    println!(
+        "  {name}: {ratio:.2} x ({low:.2} to {high:.2}; goal {goal}), {:.2} ms beside {:.2} ms",
+        ours * 1e3,
+        theirs * 1e3
+    );
+}
+
+/// 2,000 runs of /bin/true as a study on two workers, start and end durable.
+fn launch() {
+    println!("launch: {RUNS} x /bin/true, 2 at a time");
+    let prereg = env!("CARGO_BIN_EXE_prereg");
+    let ours = || {
+        let folder = TempDir::new_in(".").unwrap();
+        study(folder.path(), RUNS / 2);
+        let mut run = command(&format!("{prereg} run -q speed.toml"));
+        run.current_dir(folder.path());
+        time(run)
+    };
+    fs::write("target/bench-jobs", "\n".repeat(RUNS)).unwrap();
+    let piped = |program: &str| {
+        let mut run = command(program);
+        run.stdin(fs::File::open("target/bench-jobs").unwrap());
+        time(run)
+    };
+    let jobs: String = (0..RUNS).map(|job| format!("{job}\n")).collect();
+    fs::write("target/bench-jobs", jobs).unwrap();
+    if installed("xargs") {
+        compare("beside xargs -P2", 1.3, ours, || {
+            piped("xargs -P2 -n1 /bin/true")
+        });
+    }
+    if installed("parallel") {
+        let theirs = || {
+            let folder = TempDir::new_in(".").unwrap();
+            piped(&format!(
+                "parallel -j2 --joblog {}/log /bin/true",
+                folder.path().display()
+            ))
+        };
+        compare("beside parallel --joblog", 0.3, ours, theirs);
+    }
+}
+
+fn request(action: Action) -> Request {
+    Request {
+        actor: "bench".to_owned(),
+        key: None,
+        action,
+    }
+}
+
+/// One run's end, score and the next start in one transaction, beside a bare durable commit.
+fn transaction() {
+    println!(
+        "transaction: end, score and next start, beside a bare SQLite WAL+FULL commit of one row"
+    );
+    const COUNT: u64 = 500;
+    let folder = TempDir::new_in(".").unwrap();
+    study(folder.path(), 20_000);
+    let text = fs::read_to_string(folder.path().join("speed.toml")).unwrap();
+    let checked = check::check(
+        text.as_bytes(),
+        &prereg::folder::DiskFolder::at(folder.path()),
+    )
+    .unwrap();
+    let registration = checked.registration.digest();
+    let tasks: Vec<_> = checked
+        .tasks
+        .iter()
+        .map(|task| task.fields.clone())
+        .collect();
+    let mut store = Store::create(&folder.path().join("speed.prereg.db"), clock::now).unwrap();
+    store
+        .write(|writer| {
+            writer.apply(request(Action::Open {
+                text,
+                registration: Box::new(checked.registration),
+                tasks,
+            }))?;
+            writer.apply(request(Action::Register { registration }))
+        })
+        .unwrap();
+    let mut next = 1;
+    let ours = || {
+        let started = Instant::now();
+        for _ in 0..COUNT {
+            store.write(|writer| turn(writer, &mut next)).unwrap();
+        }
+        started.elapsed().as_secs_f64() / COUNT as f64
+    };
+    let bare = rusqlite::Connection::open(folder.path().join("bare.db")).unwrap();
+    bare.execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; CREATE TABLE t (i INTEGER PRIMARY KEY, x TEXT)").unwrap();
+    let theirs = || {
+        let started = Instant::now();
+        let mut insert = bare
+            .prepare("INSERT INTO t (x) VALUES ('one small row')")
+            .unwrap();
+        for _ in 0..COUNT {
+            insert.execute([]).unwrap();
+        }
+        started.elapsed().as_secs_f64() / COUNT as f64
+    };
+    compare("beside a bare commit", 2.0, ours, theirs);
+}
+
+fn turn(writer: &mut Writer<'_>, next: &mut u64) -> Result<(), prereg::store::Fault> {
+    use prereg::engine::decide::Peek;
+    use prereg::units::RunId;
+    if *next > 1 {
+        let run = RunId(*next - 1);
+        let execution = Some(Execution {
+            exit: Some(0),
+            ..Execution::default()
+        });
+        writer.apply(request(Action::Finish {
+            run,
+            ending: Ending::default(),
+            execution,
+        }))?;
+        writer.apply(request(Action::Score {
+            run,
+            evidence: Some(Evidence::default()),
+        }))?;
+    }
+    if let Peek::Start(start) = writer.peek()? {
+        let receipt = writer.apply(request(Action::Start {
+            task: start.task,
+            arm: start.arm,
+            executed: Executed::Here,
+        }))?;
+        assert!(receipt.ruling.is_ok());
+        *next += 1;
+    }
+    Ok(())
+}
+
+fn cold_start() {
+    println!("cold start");
+    let prereg = env!("CARGO_BIN_EXE_prereg");
+    let many = |line: &str| (0..50).map(|_| time(command(line))).sum::<f64>() / 50.0;
+    if installed("rg") {
+        compare(
+            "prereg --version beside rg --version",
+            1.0,
+            || many(&format!("{prereg} --version")),
+            || many("rg --version"),
+        );
+    }
+}
+
+/// The finished quickstart, run again.
+fn resume() {
+    println!("the finished quickstart, run again (goal: under 50 ms)");
+    let prereg = env!("CARGO_BIN_EXE_prereg");
+    let folder = TempDir::new_in(".").unwrap();
+    let copied = Command::new("cp")
+        .arg("-r")
+        .arg("protocols/.")
+        .arg(folder.path())
+        .status();
+    assert!(copied.unwrap().success());
+    for left in fs::read_dir(folder.path()).unwrap() {
+        let left = left.unwrap();
+        if left.file_name().to_string_lossy().contains(".prereg.db") {
+            fs::remove_file(left.path()).unwrap();
+        }
+    }
+    let run = || {
+        let mut run = command(&format!("{prereg} run -q quickstart.toml"));
+        run.current_dir(folder.path());
+        time(run)
+    };
+    let first = run();
+    let (again, low, high) = median((0..20).map(|_| run()).collect());
+    println!(
+        "  first {:.0} ms, again {:.1} ms ({:.1} to {:.1})",
+        first * 1e3,
+        again * 1e3,
+        low * 1e3,
+        high * 1e3
+    );
+}
