@@ -1,10 +1,5 @@
 //! The engine's laws, on thousands of random histories: what must hold whatever is asked.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test stops at the first broken assumption"
-)]
-
 mod engine_common;
 mod part;
 
