@@ -1,29 +1,20 @@
 //! The engine's laws, on thousands of random histories: what must hold whatever is asked.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test stops at the first broken assumption"
-)]
-
 mod engine_common;
 mod part;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use engine_common::design::{Design, other_name};
-use engine_common::random::{Random, any_design, any_drafts, any_move, any_pause, any_report};
-use engine_common::words::answered;
+use engine_common::random::{Random, any_drafts, any_move, any_pause};
 use engine_common::{Draft, Given, Move, Report, World};
 use part::Part;
-use prereg::engine::command::Action;
 use prereg::engine::decide::{self, Peek};
 use prereg::engine::event::{Event, Place};
 use prereg::engine::slice::{Slice, State};
 use prereg::units::RunId;
-use serde_json::Value;
 
-const STUDIES: u64 = 100;
-const HISTORIES: u64 = 15;
+const STUDIES: u64 = 80;
+const HISTORIES: u64 = 12;
 
 /// Plays histories; hands each move to a function: the world before it, the move, what came of it,
 /// and the world after.
@@ -231,179 +222,6 @@ fn no_standing_is_stuck() {
 }
 
 #[test]
-fn a_report_changes_outcomes_and_nothing_else() {
-    let flipped = |wanted: &Move| match wanted {
-        Move::Score(run, Report::Pass) if run % 3 != 0 => Move::Score(*run, Report::Fail),
-        Move::Score(run, Report::Fail) if run % 3 != 0 => Move::Score(*run, Report::Pass),
-        other => other.clone(),
-    };
-    let blinded = |slice: &Slice| {
-        let mut slice = slice.clone();
-        for run in slice.runs.values_mut().flatten() {
-            (run.outcomes, run.evidence) = (None, None);
-        }
-        slice
-    };
-    let mut differ = 0;
-    for seed in 0..STUDIES {
-        let mut random = Random(seed << 32 | 2);
-        let drafts = any_drafts(&mut random).map(Draft::of);
-        for _ in 0..HISTORIES {
-            let mut world = World::empty(&drafts);
-            let mut other = World::empty(&drafts);
-            for _ in 0..10 + random.below(30) {
-                let pause = any_pause(&mut random);
-                world.later(pause);
-                other.later(pause);
-                let wanted = any_move(&mut random, &world);
-                let given = answered(&world.give(&wanted), true);
-                assert_eq!(given, answered(&other.give(&flipped(&wanted)), true));
-                assert_eq!(blinded(&world.slice), blinded(&other.slice));
-            }
-            differ += usize::from(world.slice != other.slice);
-        }
-    }
-    assert!(
-        differ > 300,
-        "only {differ} pairs of histories had other outcomes"
-    );
-}
-
-/// Returns an answer with every name changed, and without the digests, which names go into.
-fn renamed(value: Value, change: &impl Fn(&str) -> String) -> Value {
-    match value {
-        Value::Array(items) => items
-            .into_iter()
-            .map(|item| renamed(item, change))
-            .collect(),
-        Value::Object(fields) => {
-            let fields = fields.into_iter().map(|(key, field)| match field {
-                Value::String(name) if key == "task" || key == "arm" => {
-                    (key, Value::String(change(&name)))
-                }
-                Value::String(digest) if digest.len() == 64 => (key, Value::Null),
-                field => (key, renamed(field, change)),
-            });
-            Value::Object(fields.collect())
-        }
-        other => other,
-    }
-}
-
-fn shown(given: &Given, change: &impl Fn(&str) -> String) -> Value {
-    let ruling = match &given.ruling {
-        Ok(events) => serde_json::to_value(events),
-        Err(refusal) => serde_json::to_value(refusal),
-    };
-    let expired = serde_json::to_value(&given.expired);
-    renamed(
-        Value::Array(vec![expired.unwrap(), ruling.unwrap()]),
-        change,
-    )
-}
-
-#[test]
-fn other_names_rename_rulings_and_change_nothing_else() {
-    for seed in 0..STUDIES {
-        let mut random = Random(seed << 32 | 3);
-        let designs = any_drafts(&mut random);
-        let drafts = designs.clone().map(Draft::of);
-        let others = designs.map(|design| {
-            Draft::of(Design {
-                renamed: true,
-                ..design
-            })
-        });
-        for _ in 0..HISTORIES {
-            let mut world = World::empty(&drafts);
-            let mut other = World::empty(&others);
-            for _ in 0..10 + random.below(30) {
-                let pause = any_pause(&mut random);
-                world.later(pause);
-                other.later(pause);
-                let wanted = any_move(&mut random, &world);
-                let alias = match &wanted {
-                    Move::Start(task, arm) => Move::Start(other_name(task), other_name(arm)),
-                    other => other.clone(),
-                };
-                assert_eq!(
-                    shown(&world.give(&wanted), &other_name),
-                    shown(&other.give(&alias), &str::to_owned),
-                    "{wanted:?}"
-                );
-            }
-        }
-    }
-}
-
-/// Executes a whole study with some workers; returns each slot that ended, with how often its runs
-/// closed it, and the run's task, arm and repeat.
-fn executed(design: &Design, random: &mut Random) -> BTreeMap<u64, (String, String, u64)> {
-    let drafts = [Draft::of(design.clone())];
-    let mut world = World::registered(&drafts);
-    let mut ended = BTreeMap::new();
-    let mut completed = 0;
-    for _ in 0..10_000 {
-        let open: Vec<(u64, State)> = world
-            .slice
-            .runs
-            .values()
-            .flatten()
-            .filter(|run| !run.is_closed())
-            .map(|run| (run.run.0, run.state))
-            .collect();
-        let wanted = match decide::peek(&drafts[0].rules, &world.slice, world.at) {
-            Peek::Complete => break,
-            Peek::Start(next) if open.is_empty() || random.chance(6) => {
-                Move::Start(next.task, next.arm)
-            }
-            _ => match random.pick(&open) {
-                (run, State::Live) => Move::Finish(*run, random.chance(2)),
-                (run, _) => Move::Score(*run, any_report(random)),
-            },
-        };
-        let given = world.give(&wanted);
-        for event in given.ruling.unwrap() {
-            completed += usize::from(event == Event::Completed {});
-            if let (Event::SlotEnded { .. }, Some(run)) = (
-                &event,
-                wanted
-                    .action(&drafts)
-                    .run()
-                    .and_then(|run| world.slice.run(run)),
-            ) {
-                let place = run.place.unwrap();
-                let slot = (run.task.clone(), run.arm.clone(), place.repeat);
-                let again = ended.insert(place.position, slot);
-                assert_eq!(again, None, "a slot ends once");
-            }
-        }
-    }
-    assert_eq!(completed, 1, "a study is complete once");
-    ended
-}
-
-#[test]
-fn the_number_of_workers_never_changes_which_slots_exist() {
-    for seed in 0..300 {
-        let mut random = Random(seed << 32 | 4);
-        let design = any_design(&mut random);
-        let slots: Vec<_> = (1..=4)
-            .map(|runs_max| {
-                let design = Design {
-                    runs_max,
-                    ..design.clone()
-                };
-                executed(&design, &mut random)
-            })
-            .collect();
-        let planned = design.tasks * design.repeats as usize * design.arms;
-        assert_eq!(slots[0].len(), planned);
-        assert!(slots.iter().all(|other| *other == slots[0]));
-    }
-}
-
-#[test]
 fn random_histories_meet_every_ruling_that_the_engine_gives() {
     let mut met = BTreeSet::new();
     histories(|_, _, given, _| {
@@ -466,13 +284,4 @@ fn random_histories_meet_every_ruling_that_the_engine_gives() {
     ] {
         assert!(met.contains(ruling), "no history meets {ruling}");
     }
-}
-
-#[test]
-fn an_action_names_its_run() {
-    let drafts = [Draft::of(Design::default())];
-    let of = |wanted: Move| wanted.action(&drafts).run();
-    assert_eq!(of(Move::Finish(7, false)), Some(RunId(7)));
-    assert_eq!(of(Move::Unblind), None);
-    assert_eq!(Action::Unblind {}.run(), None);
 }

@@ -32,7 +32,7 @@ fn random_histories(seeds: std::ops::Range<u64>) {
         for _ in 0..EACH {
             let mut world = World::empty(&drafts);
             let mut naive = Naive::new(designs.to_vec());
-            for _ in 0..10 + random.below(40) {
+            for _ in 0..8 + random.below(32) {
                 world.later(any_pause(&mut random));
                 let wanted = any_move(&mut random, &world);
                 agrees(&mut world, &mut naive, &wanted);

@@ -124,7 +124,8 @@ impl Auditor {
                 "what it seals is not what such an entry seals".to_owned(),
             );
         }
-        self.fold(command, ruling);
+        self.fold(command, ruling)
+            .map_err(|message| Divergence::new(Code::BodyForm, entry.seq, message))?;
         self.head = Head {
             seq: entry.seq,
             digest: entry.digest,
@@ -251,13 +252,14 @@ impl Auditor {
         names
     }
 
-    fn fold(&mut self, command: Command, ruling: Answer) {
+    /// Applies what happened; refuses a protocol whose tasks are not those that its frame binds.
+    fn fold(&mut self, command: Command, ruling: Answer) -> Result<(), String> {
         let events = match ruling {
             Answer::Granted(events) => events,
             Answer::Refused(_) => {
                 self.refusals += 1;
                 self.slice.standing.at = command.at;
-                return;
+                return Ok(());
             }
         };
         if events
@@ -274,8 +276,9 @@ impl Auditor {
             ..
         } = &command.action
         {
-            self.rules = Rules::from_open(registration, tasks).ok();
+            self.rules = Some(Rules::from_open(registration, tasks)?);
         }
+        Ok(())
     }
 }
 

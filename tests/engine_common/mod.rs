@@ -4,7 +4,7 @@
 #![allow(unreachable_pub, reason = "shared by several test files")]
 #![allow(
     clippy::unwrap_used,
-    reason = "tests may stop at the first broken assumption"
+    reason = "a test that cannot go on fails where it stands"
 )]
 
 pub mod design;

@@ -3,65 +3,17 @@
 //! It keeps the full list of what happened and folds all of it for each command. Where the text
 //! leaves a choice, the engine's documented one is taken and marked `CHOICE`.
 
+mod facts;
+mod plan;
+
 use prereg::engine::command::Cause;
-use prereg::protocol::model::{
-    ArmsOrder, Axis, BlockKind, CauseWord, LateReport, ScoreWord, Serial,
-};
+use prereg::protocol::model::{CauseWord, LateReport, ScoreWord, Serial};
 use prereg::units::Time;
 
 use crate::engine_common::design::Design;
 use crate::engine_common::{Move, Report};
-
-/// One thing that happened.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Fact {
-    Opened(usize),
-    Registered,
-    Started(Time, Started),
-    Ended(u64),
-    Scored(u64, Report),
-    Unjudged(u64, Cause),
-}
-
-/// What was started, and for which slot; a control has none.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Started {
-    control: bool,
-    /// Which draft's pilot it is, by its number; 0 for the registered plan.
-    pilot: usize,
-    task: String,
-    arm: String,
-    repeat: u32,
-    attempt: u32,
-}
-
-/// A run, as all facts together say.
-struct Run<'f> {
-    at: Time,
-    what: &'f Started,
-    ended: bool,
-    scored: Option<Report>,
-    cause: Option<Cause>,
-}
-
-impl Run<'_> {
-    fn closed(&self) -> bool {
-        self.scored.is_some() || self.cause.is_some()
-    }
-
-    fn live(&self) -> bool {
-        !self.ended && !self.closed()
-    }
-}
-
-/// A place in the plan.
-#[derive(Clone, Debug, PartialEq)]
-struct Slot {
-    task: String,
-    repeat: u32,
-    turn: usize,
-    arm: String,
-}
+use facts::{Fact, Run, Started, runs};
+use plan::{Slot, block, block_number, plan};
 
 #[derive(Clone, Copy, PartialEq)]
 enum Standing {
@@ -126,16 +78,8 @@ impl Naive {
         self.facts.contains(&Fact::Registered)
     }
 
-    fn same(&self, draft: usize) -> bool {
-        let text = |draft: &Design| draft.registration().digest();
-        self.opened() == Some(draft)
-            || self
-                .opened()
-                .is_some_and(|opened| text(&self.drafts[opened]) == text(&self.drafts[draft]))
-    }
-
     fn open(&mut self, draft: usize) -> Result<String, String> {
-        if self.same(draft) {
+        if self.opened() == Some(draft) {
             return Ok("nothing".to_owned());
         }
         if self.registered() {
@@ -150,7 +94,7 @@ impl Naive {
     }
 
     fn register(&mut self, draft: usize) -> Result<String, String> {
-        if !self.same(draft) {
+        if self.opened() != Some(draft) {
             return Err("not-opened-last".to_owned());
         }
         if self.registered() {
@@ -162,26 +106,6 @@ impl Naive {
     }
 
     // Family 3: the plan. Family 4: slots and attempts.
-
-    fn runs(&self) -> Vec<Run<'_>> {
-        let mut runs: Vec<Run<'_>> = Vec::new();
-        for fact in &self.facts {
-            match fact {
-                Fact::Opened(_) | Fact::Registered => {}
-                Fact::Started(at, what) => runs.push(Run {
-                    at: *at,
-                    what,
-                    ended: false,
-                    scored: None,
-                    cause: None,
-                }),
-                Fact::Ended(run) => runs[*run as usize - 1].ended = true,
-                Fact::Scored(run, report) => runs[*run as usize - 1].scored = Some(*report),
-                Fact::Unjudged(run, cause) => runs[*run as usize - 1].cause = Some(*cause),
-            }
-        }
-        runs
-    }
 
     fn standing(&self, runs: &[Run<'_>], pilot: usize, slot: &Slot) -> Standing {
         let attempts: Vec<&Run<'_>> = runs
@@ -218,7 +142,7 @@ impl Naive {
     // Family 5: the order at start. Family 7: its guards. Family 8: concurrency.
 
     fn start(&mut self, at: Time, task: &str, arm: &str) -> Result<String, String> {
-        let design = self.design().clone();
+        let design = self.design();
         let is = |ids: Vec<String>, id: &str| ids.iter().any(|known| known == id);
         let pilot = is(design.pilot_ids(), task);
         let drawn = is(design.drawn_ids(), task);
@@ -240,7 +164,7 @@ impl Naive {
         // CHOICE: the order looks at the whole plan, so every stale run is closed, not those of
         // this task and arm alone.
         let mut closed = String::new();
-        for run in 1..=self.runs().len() as u64 {
+        for run in 1..=runs(&self.facts).len() as u64 {
             if self.is_stale(at, run) {
                 closed += &format!("{run} {}; ", self.unjudge(run, Cause::Stale));
             }
@@ -258,7 +182,7 @@ impl Naive {
     /// CHOICE: pilots know no order; the slots of a task and arm fill in theirs.
     fn start_pilot(&mut self, at: Time, task: &str, arm: &str) -> Result<String, String> {
         let plan = plan(self.design(), &self.design().pilot_ids());
-        let runs = self.runs();
+        let runs = runs(&self.facts);
         let mut wanted: Vec<&Slot> = plan
             .iter()
             .filter(|slot| slot.task == task && slot.arm == arm)
@@ -275,7 +199,7 @@ impl Naive {
     fn start_slot(&mut self, at: Time, task: &str, arm: &str) -> Result<String, String> {
         let design = self.design();
         let plan = plan(design, &design.drawn_ids());
-        let runs = self.runs();
+        let runs = runs(&self.facts);
         let standings: Vec<Standing> = plan
             .iter()
             .map(|slot| self.standing(&runs, 0, slot))
@@ -315,7 +239,7 @@ impl Naive {
         arm: &str,
         place: Option<(usize, &[Slot], Slot)>,
     ) -> Result<String, String> {
-        let runs = self.runs();
+        let runs = runs(&self.facts);
         let live = (1..=runs.len() as u64)
             .filter(|run| runs[*run as usize - 1].live() && !self.is_stale(at, *run))
             .count();
@@ -362,7 +286,7 @@ impl Naive {
 
     /// CHOICE: the deadline itself is past.
     fn is_stale(&self, at: Time, run: u64) -> bool {
-        let runs = self.runs();
+        let runs = runs(&self.facts);
         let found = (run as usize).checked_sub(1).and_then(|run| runs.get(run));
         found.is_some_and(|run| run.live() && run.at.plus(self.design().stale_after) <= at)
     }
@@ -383,7 +307,7 @@ impl Naive {
 
     /// Refuses a run that does not exist or is closed; says whether it has ended.
     fn not_closed(&self, run: u64) -> Result<bool, String> {
-        let runs = self.runs();
+        let runs = runs(&self.facts);
         let found = (run as usize).checked_sub(1).and_then(|run| runs.get(run));
         match found.ok_or("unknown-run")? {
             Run {
@@ -453,7 +377,7 @@ impl Naive {
 
     /// Says what the end of a run does to its slot, and the end of the slot to the study.
     fn consequences(&self, run: u64) -> String {
-        let runs = self.runs();
+        let runs = runs(&self.facts);
         let Run { what, cause, .. } = &runs[run as usize - 1];
         if what.control {
             return String::new();
@@ -469,56 +393,4 @@ impl Naive {
         let complete = if complete { ", complete" } else { "" };
         format!(", slot ended{complete}")
     }
-}
-
-/// Writes the plan out: three loops as `nest` says, the arms of a repeat in their order.
-fn plan(design: &Design, tasks: &[String]) -> Vec<Slot> {
-    let arms = design.arm_ids();
-    let size = |axis: Axis| match axis {
-        Axis::Task => tasks.len(),
-        Axis::Repeat => design.repeats as usize,
-        Axis::Arm => arms.len(),
-    };
-    let mut plan = Vec::new();
-    for outer in 0..size(design.nest[0]) {
-        for middle in 0..size(design.nest[1]) {
-            for inner in 0..size(design.nest[2]) {
-                let at = |axis: Axis| {
-                    let place = design.nest.iter().position(|nested| *nested == axis);
-                    [outer, middle, inner][place.unwrap_or(0)]
-                };
-                let (task, repeat, turn) = (at(Axis::Task), at(Axis::Repeat), at(Axis::Arm));
-                let mut order = arms.clone();
-                if design.order == ArmsOrder::Counterbalanced {
-                    order.rotate_left((task + repeat) % arms.len());
-                }
-                plan.push(Slot {
-                    task: tasks[task].clone(),
-                    repeat: repeat as u32,
-                    turn,
-                    arm: order[turn].clone(),
-                });
-            }
-        }
-    }
-    plan
-}
-
-/// What is complete or void together.
-fn block(design: &Design, slot: &Slot) -> (String, Option<u32>) {
-    let pair = design.block == BlockKind::Pair;
-    (slot.task.clone(), pair.then_some(slot.repeat))
-}
-
-/// Blocks are numbered as the plan meets them.
-fn block_number(design: &Design, plan: &[Slot], slot: &Slot) -> usize {
-    let mut met = Vec::new();
-    for other in plan {
-        let block = block(design, other);
-        if !met.contains(&block) {
-            met.push(block);
-        }
-    }
-    let wanted = block(design, slot);
-    met.iter().position(|block| *block == wanted).unwrap_or(0)
 }
