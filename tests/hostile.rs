@@ -38,7 +38,11 @@ fn worst_run(study: &Study) -> Value {
 }
 
 fn assert_state(run: &Value, state: &str, cause: Option<&str>) {
-    assert_eq!((run["state"].as_str(), run["cause"].as_str()), (Some(state), cause), "{run}");
+    assert_eq!(
+        (run["state"].as_str(), run["cause"].as_str()),
+        (Some(state), cause),
+        "{run}"
+    );
 }
 
 /// Returns what `a` came to when it does its worst.
@@ -59,11 +63,17 @@ fn a_flood_of_output_is_counted_and_capped() {
     let run = worst_run(&study);
     assert_state(&run, "scored", None);
     let stdout = &run["execution"]["stdout"];
-    assert_eq!((stdout["bytes"].as_u64(), stdout["kept"].as_u64()), (Some(100_000_000), Some(65536)));
+    assert_eq!(
+        (stdout["bytes"].as_u64(), stdout["kept"].as_u64()),
+        (Some(100_000_000), Some(65536))
+    );
     let digest = Digest::of(&[&vec![0; 100_000_000]]);
     assert_eq!(stdout["digest"], digest.to_string());
     let kept = files_below(&study.base.join("study.prereg.runs"));
-    let kept: Vec<_> = kept.iter().filter(|path| path.ends_with("stdout")).collect();
+    let kept: Vec<_> = kept
+        .iter()
+        .filter(|path| path.extension().is_some_and(|name| name == "stdout"))
+        .collect();
     assert_eq!(kept.len(), 1);
     assert_eq!(fs::metadata(kept[0]).unwrap().len(), 65536);
 }
@@ -107,7 +117,11 @@ fn a_child_that_left_the_group_is_noticed() {
 
 #[test]
 fn an_arm_that_deletes_its_workspace_is_judged_by_nothing() {
-    for worst in ["rm -rf \"$PWD\"", "chmod 0 . && rm -rf \"$PWD\"", "rm -rf \"$PWD\"; printf b > \"$PWD\""] {
+    for worst in [
+        "rm -rf \"$PWD\"",
+        "chmod 0 . && rm -rf \"$PWD\"",
+        "rm -rf \"$PWD\"; printf b > \"$PWD\"",
+    ] {
         let run = outcome_of(worst);
         assert_state(&run, "scored", None);
         assert_eq!(run["outcomes"]["passed"], false, "{worst}");
@@ -119,7 +133,11 @@ fn precious(study: &Study) -> std::path::PathBuf {
     let folder = study.folder.path().join("precious");
     fs::create_dir(&folder).unwrap();
     fs::write(folder.join("out"), "b").unwrap();
-    fs::write(folder.join("report.json"), "{\"correct\": true, \"bytes\": 1}").unwrap();
+    fs::write(
+        folder.join("report.json"),
+        "{\"correct\": true, \"bytes\": 1}",
+    )
+    .unwrap();
     folder
 }
 
@@ -140,7 +158,9 @@ fn a_workspace_that_became_a_link_is_not_followed() {
     study.env_pass = "\"PATH\", \"LOG\", \"PRECIOUS\"";
     let mut study = study.lay();
     let folder = precious(&study);
-    study.env.insert("PRECIOUS".to_owned(), folder.display().to_string());
+    study
+        .env
+        .insert("PRECIOUS".to_owned(), folder.display().to_string());
     let run = worst_run(&study);
     assert_state(&run, "scored", None);
     assert_eq!(run["outcomes"]["passed"], false);
@@ -159,7 +179,9 @@ fn links_in_the_place_of_the_judges_files_are_not_followed() {
     }
     .lay();
     let folder = precious(&study);
-    study.env.insert("PRECIOUS".to_owned(), folder.display().to_string());
+    study
+        .env
+        .insert("PRECIOUS".to_owned(), folder.display().to_string());
     let run = worst_run(&study);
     assert_state(&run, "scored", None);
     assert_eq!(run["outcomes"]["passed"], false);
@@ -171,11 +193,21 @@ fn links_in_the_place_of_the_judges_files_are_not_followed() {
 
 #[test]
 fn a_claim_that_is_no_file_is_unknown() {
-    for worst in ["mkfifo claim.json", "mkdir claim.json", "printf '{' > claim.json", "ln -s /dev/zero claim.json", "truncate -s 1T claim.json"] {
+    for worst in [
+        "mkfifo claim.json",
+        "mkdir claim.json",
+        "printf '{' > claim.json",
+        "ln -s /dev/zero claim.json",
+        "truncate -s 1T claim.json",
+    ] {
         let run = outcome_of(worst);
         assert_state(&run, "scored", None);
         assert_eq!(run["outcomes"]["passed"], false, "{worst}: {run}");
-        assert_eq!(run["outcomes"]["false_claim"], Value::Null, "{worst}: {run}");
+        assert_eq!(
+            run["outcomes"]["false_claim"],
+            Value::Null,
+            "{worst}: {run}"
+        );
     }
     let run = outcome_of("printf '{\"done\": true}' > claim.json");
     assert_eq!(run["outcomes"]["false_claim"], true, "{run}");
@@ -194,7 +226,11 @@ fn a_report_that_the_arm_wrote_does_not_count() {
 
 #[test]
 fn an_arm_that_a_signal_ended_is_scored() {
-    for (worst, signal) in [("kill -9 $$", 9), ("kill -SEGV $$", 11), ("kill -TERM $$", 15)] {
+    for (worst, signal) in [
+        ("kill -9 $$", 9),
+        ("kill -SEGV $$", 11),
+        ("kill -TERM $$", 15),
+    ] {
         let run = outcome_of(worst);
         assert_state(&run, "scored", None);
         assert_eq!(run["execution"]["signal"], signal, "{worst}");
@@ -206,7 +242,10 @@ fn an_arm_that_a_signal_ended_is_scored() {
 
 /// The judge does something else when `out` holds an a.
 fn judged_by(worst: &str, judge_timeout: &'static str) -> Value {
-    let judge = format!("#!/bin/sh\nif [ \"$(cat out)\" = a ]; then\n{worst}\nexit $?\nfi\n{}", JUDGE.trim_start_matches("#!/bin/sh\n"));
+    let judge = format!(
+        "#!/bin/sh\nif [ \"$(cat out)\" = a ]; then\n{worst}\nexit $?\nfi\n{}",
+        JUDGE.trim_start_matches("#!/bin/sh\n")
+    );
     let study = Recipe {
         judge,
         judge_timeout,
@@ -226,28 +265,50 @@ fn a_judge_that_fails_leaves_a_run_unjudged() {
         ("exit 0", "no-report"),
         ("printf '{' > report.json", "bad-report"),
         ("printf '{\"correct\": true}' > report.json", "bad-report"),
-        ("printf '{\"correct\": true, \"correct\": true, \"bytes\": 1}' > report.json", "bad-report"),
-        ("printf '{\"correct\": true, \"bytes\": NaN}' > report.json", "bad-report"),
-        ("printf '{\"correct\": true, \"bytes\": 1, \"more\": 1}' > report.json", "bad-report"),
-        ("printf '{\"correct\": true, \"bytes\": 1} x' > report.json", "bad-report"),
+        (
+            "printf '{\"correct\": true, \"correct\": true, \"bytes\": 1}' > report.json",
+            "bad-report",
+        ),
+        (
+            "printf '{\"correct\": true, \"bytes\": NaN}' > report.json",
+            "bad-report",
+        ),
+        (
+            "printf '{\"correct\": true, \"bytes\": 1, \"more\": 1}' > report.json",
+            "bad-report",
+        ),
+        (
+            "printf '{\"correct\": true, \"bytes\": 1} x' > report.json",
+            "bad-report",
+        ),
         ("printf '\\377' > report.json", "bad-report"),
         (": > report.json", "bad-report"),
         ("mkfifo report.json", "bad-report"),
         ("ln -s /etc/passwd report.json", "bad-report"),
         ("truncate -s 1T report.json", "bad-report"),
         // It said that it failed; what it wrote before does not count.
-        ("printf '{\"correct\": true, \"bytes\": 1}' > report.json; exit 1", "judge-error"),
+        (
+            "printf '{\"correct\": true, \"bytes\": 1}' > report.json; exit 1",
+            "judge-error",
+        ),
     ];
     for (worst, cause) in rows {
         let run = judged_by(worst, "20s");
-        assert_eq!((run["state"].as_str(), run["cause"].as_str()), (Some("unjudged"), Some(cause)), "{worst}: {run}");
+        assert_eq!(
+            (run["state"].as_str(), run["cause"].as_str()),
+            (Some("unjudged"), Some(cause)),
+            "{worst}: {run}"
+        );
         assert_eq!(run["outcomes"], Value::Null, "{worst}");
     }
 }
 
 #[test]
 fn a_judge_that_hangs_meets_its_limit() {
-    let run = judged_by("trap '' TERM; printf '{\"correct\": true, \"bytes\": 1}' > report.json; while :; do sleep 0.05; done", "500ms");
+    let run = judged_by(
+        "trap '' TERM; printf '{\"correct\": true, \"bytes\": 1}' > report.json; while :; do sleep 0.05; done",
+        "500ms",
+    );
     assert_state(&run, "unjudged", Some("judge-timeout"));
 }
 
@@ -270,15 +331,19 @@ fn a_file_that_changed_since_the_registration_is_named() {
         ("judge.sh", "#!/bin/sh\nexit 1\n", "judge.sh"),
         ("input/one", "2", "input"),
         ("input/two", "2", "input"),
-        ("report.schema.json", "{}", "report"),
-        ("tasks.jsonl", "{\"id\": \"t0\", \"x\": 1}\n", "tasks"),
+        ("report.schema.json", "{}", "judge.schema"),
+        ("tasks.jsonl", "{\"id\": \"t0\", \"x\": 1}\n", "frame"),
     ];
     for (path, text, named) in changes {
         let place = study.base.join(path);
         let before = fs::read_to_string(&place).ok();
         study.write(path, text);
         let said = study.prereg(&["run", "study.toml", "--json"]);
-        assert_eq!((said.code, said.error_code()), (Some(4), "registration-differs".to_owned()), "{path}: {said:?}");
+        assert_eq!(
+            (said.code, said.error_code()),
+            (Some(4), "registration-differs".to_owned()),
+            "{path}: {said:?}"
+        );
         let differs = said.json()["error"]["facts"]["differs"].to_string();
         assert!(differs.contains(named), "{path}: {differs}");
         match before {
@@ -300,16 +365,35 @@ fn change_in_session(file: &str, worst: &str, recipe: Recipe) {
         ..recipe
     }
     .lay();
-    study.env.insert("STUDY".to_owned(), study.base.display().to_string());
+    study
+        .env
+        .insert("STUDY".to_owned(), study.base.display().to_string());
     let before = fs::read_to_string(study.base.join(file)).unwrap();
     let said = study.prereg(&["run", "study.toml", "--json"]);
-    assert_eq!((said.code, said.error_code()), (Some(1), "file-changed".to_owned()), "{worst}: {said:?}");
-    assert!(said.json()["error"]["message"].as_str().unwrap().contains(file.split('/').next().unwrap()), "{said:?}");
+    assert_eq!(
+        (said.code, said.error_code()),
+        (Some(1), "file-changed".to_owned()),
+        "{worst}: {said:?}"
+    );
+    assert!(
+        said.json()["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains(file.split('/').next().unwrap()),
+        "{said:?}"
+    );
     study.verify();
-    assert!(study.log().is_empty(), "the changed file was used: {}", study.log());
+    assert!(
+        study.log().is_empty(),
+        "the changed file was used: {}",
+        study.log()
+    );
     study.write(file, &before);
     // Later sessions have nothing to change any more.
-    study.env.insert("STUDY".to_owned(), study.folder.path().display().to_string());
+    study.env.insert(
+        "STUDY".to_owned(),
+        study.folder.path().display().to_string(),
+    );
     study.complete();
     study.verify();
     let runs = study.runs();
@@ -325,7 +409,8 @@ fn change_in_session(file: &str, worst: &str, recipe: Recipe) {
 
 #[test]
 fn a_judge_that_changes_during_a_session_does_not_judge() {
-    let worst = "printf a > out; printf '#!/bin/sh\\necho judged >> \"$LOG\"\\n' > \"$STUDY/judge.sh\"";
+    let worst =
+        "printf a > out; printf '#!/bin/sh\\necho judged >> \"$LOG\"\\n' > \"$STUDY/judge.sh\"";
     change_in_session("judge.sh", worst, against(worst));
 }
 
@@ -343,7 +428,8 @@ fn an_input_that_changes_during_a_session_is_not_laid() {
 #[test]
 fn a_program_that_changes_during_a_session_is_not_executed() {
     let program = "#!/bin/sh\nprintf b > out\n";
-    let worst = "printf a > out; printf '#!/bin/sh\\necho executed >> \"$LOG\"\\n' > \"$STUDY/arm.sh\"";
+    let worst =
+        "printf a > out; printf '#!/bin/sh\\necho executed >> \"$LOG\"\\n' > \"$STUDY/arm.sh\"";
     let mut recipe = against(worst);
     recipe.arms[1] = "[\"./arm.sh\"]".to_owned();
     recipe.files = vec![("arm.sh", program.to_owned())];
@@ -356,7 +442,11 @@ fn interrupt(runner: &std::process::Child) {
 
 /// Arms that wait for a file, and say that they wait.
 fn waiting() -> Study {
-    let arm = |answer| format!("echo {{run.id}} >> \"$LOG\"; while [ ! -e \"$LOG.go\" ]; do sleep 0.02; done; printf {answer} > out");
+    let arm = |answer| {
+        format!(
+            "echo {{run.id}} >> \"$LOG\"; while [ ! -e \"$LOG.go\" ]; do sleep 0.02; done; printf {answer} > out"
+        )
+    };
     Recipe {
         tasks: 2,
         repeats: 2,
@@ -388,6 +478,26 @@ fn one_interrupt_lets_live_runs_end() {
 }
 
 #[test]
+fn an_interrupt_at_the_end_takes_nothing_away() {
+    let worst =
+        "echo >> \"$LOG\"; while [ ! -e \"$LOG.{run.id}\" ]; do sleep 0.02; done; printf a > out";
+    let mut recipe = against(worst);
+    recipe.arms[1] = worst.replace("printf a", "printf b");
+    let study = recipe.lay();
+    let go = |run: &str| fs::write(study.log.with_file_name(run), "").unwrap();
+    go("log.1");
+    let runner = study.spawn(&["run", "study.toml"]);
+    wait_until("the last arm waits", || study.log().lines().count() == 2);
+    interrupt(&runner);
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    go("log.2");
+    let said = end_of(runner);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.out.starts_with("complete"), "{said:?}");
+    study.verify();
+}
+
+#[test]
 fn two_interrupts_cancel_live_runs() {
     let study = waiting();
     let runner = study.spawn(&["run", "study.toml"]);
@@ -401,18 +511,30 @@ fn two_interrupts_cancel_live_runs() {
     study.verify();
     let states = study.states();
     assert_eq!(states.len(), 2, "{states:?}");
-    assert!(states.iter().all(|state| (state.1.as_str(), state.2.as_str()) == ("unjudged", "cancelled")), "{states:?}");
+    assert!(
+        states
+            .iter()
+            .all(|state| (state.1.as_str(), state.2.as_str()) == ("unjudged", "cancelled")),
+        "{states:?}"
+    );
     fs::write(study.log.with_file_name("log.go"), "").unwrap();
     study.complete();
     study.verify();
     let states = study.states();
-    assert_eq!(states.iter().filter(|state| state.1 == "scored").count(), 8, "{states:?}");
+    assert_eq!(
+        states.iter().filter(|state| state.1 == "scored").count(),
+        8,
+        "{states:?}"
+    );
 }
 
 /// A judge that the operator ended says nothing of the run, which is judged again.
 #[test]
 fn a_judge_that_is_interrupted_judges_again() {
-    let judge = format!("#!/bin/sh\nif [ ! -e \"$LOG.go\" ]; then echo >> \"$LOG\"; sleep 300; fi\n{}", JUDGE.trim_start_matches("#!/bin/sh\n"));
+    let judge = format!(
+        "#!/bin/sh\nif [ ! -e \"$LOG.go\" ]; then echo >> \"$LOG\"; sleep 300; fi\n{}",
+        JUDGE.trim_start_matches("#!/bin/sh\n")
+    );
     let study = Recipe {
         judge,
         judge_timeout: "10m",
@@ -442,21 +564,32 @@ fn a_secret_stays_with_the_arm() {
     }
     .lay();
     study.env.insert("TOKEN".to_owned(), SECRET.to_owned());
-    study.env.insert("OTHER".to_owned(), "other-7c1e".to_owned());
+    study
+        .env
+        .insert("OTHER".to_owned(), "other-7c1e".to_owned());
     study.complete();
     study.data(&["export", "--to", "export.jsonl"]);
     let mut said_in = Vec::new();
     for path in files_below(&study.base) {
         let bytes = fs::read(&path).unwrap();
-        let holds = |text: &str| bytes.windows(text.len()).any(|window| window == text.as_bytes());
+        let holds = |text: &str| {
+            bytes
+                .windows(text.len())
+                .any(|window| window == text.as_bytes())
+        };
         assert!(!holds("other-7c1e"), "{path:?}");
         if holds(SECRET) {
             said_in.push(path);
         }
     }
     assert_eq!(said_in.len(), 1, "{said_in:?}");
-    assert!(said_in[0].ends_with("stdout"), "{said_in:?}");
-    for verb in [&["status"][..], &["status", "--json"], &["show", "1"], &["show", "1", "--json"]] {
+    assert_eq!(said_in[0].extension().unwrap(), "stdout");
+    for verb in [
+        &["status"][..],
+        &["status", "--json"],
+        &["show", "1"],
+        &["show", "1", "--json"],
+    ] {
         let said = study.prereg(verb);
         assert!(!said.out.contains(SECRET) && !said.err.contains(SECRET));
     }
@@ -488,7 +621,12 @@ fn a_folder_that_may_not_be_written_to_can_be_read() {
         return;
     }
     let before = files_below(&study.base);
-    let Ok(reachable) = Command::new(env!("CARGO_BIN_EXE_prereg")).arg("--version").uid(65534).gid(65534).status() else {
+    let Ok(reachable) = Command::new(env!("CARGO_BIN_EXE_prereg"))
+        .arg("--version")
+        .uid(65534)
+        .gid(65534)
+        .status()
+    else {
         println!("another user cannot reach the binary: not tested");
         return;
     };
@@ -497,7 +635,13 @@ fn a_folder_that_may_not_be_written_to_can_be_read() {
         let said = as_nobody(&fresh, verb);
         assert_eq!(said.code, Some(1), "{verb:?}: {said:?}");
     }
-    for verb in [&["verify", "export.jsonl"][..], &["verify", "study.prereg.db"], &["status"], &["show", "1"], &["export"]] {
+    for verb in [
+        &["verify", "export.jsonl"][..],
+        &["verify", "study.prereg.db"],
+        &["status"],
+        &["show", "1"],
+        &["export"],
+    ] {
         let said = as_nobody(&study, verb);
         assert_eq!(said.code, Some(0), "{verb:?}: {said:?}");
     }
@@ -515,7 +659,9 @@ impl<'p> Disk<'p> {
             .args(["-t", "tmpfs", "-o", options, "tmpfs"])
             .arg(place)
             .output();
-        mount.is_ok_and(|mount| mount.status.success()).then_some(Self(place))
+        mount
+            .is_ok_and(|mount| mount.status.success())
+            .then_some(Self(place))
     }
 }
 
@@ -528,8 +674,7 @@ impl Drop for Disk<'_> {
 
 #[test]
 fn a_full_disk_loses_nothing_and_work_goes_on_after() {
-    // One arm fills what is left of the disk with files of its own, again and again.
-    for filled in [0_u64, 300, 380, 420, 450, 470, 490] {
+    for left in [40_usize, 80, 120, 160, 200, 260, 320, 400] {
         let study = Recipe {
             tasks: 4,
             attempts: "per_slot = 20\nrerun = [\"unjudged\", \"failed\", \"lost\", \"stale\"]\nstale_after = \"1h\"",
@@ -537,25 +682,44 @@ fn a_full_disk_loses_nothing_and_work_goes_on_after() {
         }
         .lay();
         let place = study.folder.path().join("disk");
-        let Some(disk) = Disk::mount(&place, "size=512k") else {
+        let Some(disk) = Disk::mount(&place, "size=8m") else {
             println!("no disk may be mounted here: a full disk is not tested");
             return;
         };
         let db = place.join("study.prereg.db");
         let db = db.to_str().unwrap();
         let filler = place.join("filler");
-        fs::write(&filler, vec![0; 1024 * filled as usize]).unwrap();
+        fs::write(&filler, vec![0; 1024 * (8192 - left)]).unwrap();
         let said = study.prereg(&["run", "study.toml", "--db", db, "--json"]);
-        println!("{filled} KiB taken: exit {:?} {}", said.code, said.out.chars().take(200).collect::<String>());
+        println!(
+            "{left} KiB left: exit {:?} {}",
+            said.code,
+            said.out.chars().take(200).collect::<String>()
+        );
         assert!(matches!(said.code, Some(0 | 1)), "{said:?}");
-        let ended = said.err.lines().filter_map(|line| line.strip_prefix("progress    ")?.split_once('/')?.0.parse::<u64>().ok()).max();
+        let ended = said
+            .err
+            .lines()
+            .filter_map(|line| {
+                line.strip_prefix("progress    ")?
+                    .split_once('/')?
+                    .0
+                    .parse::<u64>()
+                    .ok()
+            })
+            .max();
         if db_is_there(&place) {
             let verified = study.prereg(&["verify", db]);
-            println!("  verify: {:?} {}{}", verified.code, verified.out.lines().next().unwrap_or(""), verified.err);
+            println!(
+                "  verify: {:?} {}{}",
+                verified.code,
+                verified.out.lines().next().unwrap_or(""),
+                verified.err
+            );
         }
         fs::remove_file(&filler).unwrap();
         let said = study.prereg(&["run", "study.toml", "--db", db]);
-        assert_eq!(said.code, Some(0), "{filled}: {said:?}");
+        assert_eq!(said.code, Some(0), "{left}: {said:?}");
         let verified = study.prereg(&["verify", db]);
         assert_eq!(verified.code, Some(0), "{verified:?}");
         let status = study.data(&["status", db]);
@@ -581,14 +745,25 @@ fn a_file_system_that_is_read_only_can_be_read() {
     };
     let db = place.join("study.prereg.db");
     fs::copy(study.record(), &db).unwrap();
-    let remounted = Command::new("mount").args(["-o", "remount,ro"]).arg(&place).status();
+    let remounted = Command::new("mount")
+        .args(["-o", "remount,ro"])
+        .arg(&place)
+        .status();
     assert!(remounted.unwrap().success());
     let db = db.to_str().unwrap();
-    for verb in [&["verify", db][..], &["status", db], &["show", "1", "--db", db], &["export", db]] {
+    for verb in [
+        &["verify", db][..],
+        &["status", db],
+        &["show", "1", "--db", db],
+        &["export", db],
+    ] {
         let said = study.prereg(verb);
         assert_eq!(said.code, Some(0), "{verb:?}: {said:?}");
     }
-    for verb in [&["run", "study.toml", "--db", db][..], &["start", "t0", "a", "--db", db]] {
+    for verb in [
+        &["run", "study.toml", "--db", db][..],
+        &["start", "t0", "a", "--db", db],
+    ] {
         let said = study.prereg(verb);
         assert_eq!(said.code, Some(1), "{verb:?}: {said:?}");
     }

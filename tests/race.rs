@@ -14,7 +14,13 @@ fn race(study: &Study, commands: &[Vec<String>]) -> Vec<Said> {
     let ready = study.folder.path().join("ready");
     let _ = fs::remove_file(&gate);
     let _ = fs::remove_file(&ready);
-    assert!(Command::new("mkfifo").arg(&gate).status().unwrap().success());
+    assert!(
+        Command::new("mkfifo")
+            .arg(&gate)
+            .status()
+            .unwrap()
+            .success()
+    );
     let spawn = |arguments: &Vec<String>| {
         // A process waits at the gate until somebody opens its other side.
         let script = "echo >> \"$READY\"; : < \"$GATE\"; exec \"$0\" \"$@\"";
@@ -36,12 +42,19 @@ fn race(study: &Study, commands: &[Vec<String>]) -> Vec<Said> {
         fs::read(&ready).is_ok_and(|lines| lines.len() >= commands.len())
     });
     // Kept open for whoever has said that it is ready and has not come to the gate.
-    let opened = OpenOptions::new().read(true).write(true).open(&gate).unwrap();
+    let opened = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(&gate)
+        .unwrap();
     let said: Vec<Said> = children.into_iter().map(end_of).collect();
     drop(opened);
     for said in &said {
         let text = format!("{}{}", said.out, said.err).to_lowercase();
-        assert!(!text.contains("locked") && !text.contains("busy"), "{said:?}");
+        assert!(
+            !text.contains("locked") && !text.contains("busy"),
+            "{said:?}"
+        );
     }
     said
 }
@@ -97,7 +110,10 @@ fn race_for_one_place(processes: usize, repeats: usize, refusal: &str) {
     let said = race(&study, &vec![words(&["start", "t0", arm]); processes]);
     assert_one_wins(&said, &[refusal]);
     study.verify();
-    assert_eq!(recorded(&study), (vec![refusal.to_owned(); processes - 1], 1));
+    assert_eq!(
+        recorded(&study),
+        (vec![refusal.to_owned(); processes - 1], 1)
+    );
 }
 
 #[test]
@@ -143,20 +159,31 @@ fn the_same_operation_happens_once_whoever_repeats_it() {
     let arm = first_arm(&recipe);
     let study = recipe.lay();
     study.register();
-    let said = race(&study, &vec![words(&["start", "t0", arm, "--key", "once"]); 8]);
+    let said = race(
+        &study,
+        &vec![words(&["start", "t0", arm, "--key", "once"]); 8],
+    );
     assert_eq!(codes(&said), (8, 0), "{said:?}");
     let answers: Vec<Value> = said.iter().map(Said::json).collect();
-    assert!(answers.iter().all(|answer| answer["run"] == 1), "{answers:?}");
+    assert!(
+        answers.iter().all(|answer| answer["run"] == 1),
+        "{answers:?}"
+    );
     let first = answers.iter().filter(|answer| answer["repeated"] == false);
     assert_eq!(first.count(), 1, "{answers:?}");
     assert_eq!(recorded(&study), (Vec::new(), 1));
-    let other = study.prereg(&["start", "t0", "b", "--key", "once", "--actor", "me", "--json"]);
+    let other = study.prereg(&[
+        "start", "t0", "b", "--key", "once", "--actor", "me", "--json",
+    ]);
     let other = if arm == "b" {
         study.prereg(&["start", "t0", "a", "--key", "once", "--json"])
     } else {
         other
     };
-    assert_eq!((other.code, other.error_code()), (Some(4), "key-reused".to_owned()));
+    assert_eq!(
+        (other.code, other.error_code()),
+        (Some(4), "key-reused".to_owned())
+    );
     study.verify();
 }
 
@@ -178,7 +205,10 @@ fn with_ended_run() -> Study {
 fn the_same_report_is_taken_once() {
     let study = with_ended_run();
     study.write("report", r#"{"correct": true, "bytes": 1}"#);
-    let said = race(&study, &vec![words(&["score", "1", "--report", "report"]); 8]);
+    let said = race(
+        &study,
+        &vec![words(&["score", "1", "--report", "report"]); 8],
+    );
     assert_eq!(codes(&said), (8, 0), "{said:?}");
     let scored = said.iter().filter(|said| said.json()["entry"].is_u64());
     assert_eq!(scored.count(), 1, "{said:?}");
@@ -238,9 +268,16 @@ fn one_session_executes_a_study() {
     let mut first = study.spawn(&["run", "study.toml"]);
     wait_until("no arm began", || !study.log().is_empty());
     let second = study.prereg(&["run", "study.toml", "--json"]);
-    assert_eq!((second.code, second.error_code()), (Some(4), "already-running".to_owned()));
+    assert_eq!(
+        (second.code, second.error_code()),
+        (Some(4), "already-running".to_owned())
+    );
     assert_eq!(first.wait().unwrap().code(), Some(0));
-    let mut log: Vec<u64> = study.log().lines().map(|run| run.parse().unwrap()).collect();
+    let mut log: Vec<u64> = study
+        .log()
+        .lines()
+        .map(|run| run.parse().unwrap())
+        .collect();
     log.sort_unstable();
     assert_eq!(log, [1, 2, 3, 4, 5, 6, 7, 8]);
     study.verify();

@@ -98,7 +98,11 @@ fn a_flipped_bit_anywhere_in_an_export_is_found() {
             assert_eq!(bench.said(&changed).code, Some(5), "{what}");
         }
     }
-    println!("export flips: {} places in {} bytes", places.len(), whole.len());
+    println!(
+        "export flips: {} places in {} bytes",
+        places.len(),
+        whole.len()
+    );
     assert_eq!(bench.said(&whole).code, Some(0));
 }
 
@@ -122,20 +126,44 @@ fn a_line_that_is_deleted_doubled_or_moved_is_found() {
             _ if number == last => Code::HeadDiffers,
             _ => Code::Sequence,
         };
-        assert_eq!(bench.divergence(&deleted.concat(), &what), expected, "{what} deleted");
+        assert_eq!(
+            bench.divergence(&deleted.concat(), &what),
+            expected,
+            "{what} deleted"
+        );
 
         let mut doubled = lines.clone();
         doubled.insert(number, line);
-        let expected = if number == 0 { Code::LineSyntax } else { Code::Sequence };
-        assert_eq!(bench.divergence(&doubled.concat(), &what), expected, "{what} doubled");
+        let expected = if number == 0 {
+            Code::LineSyntax
+        } else {
+            Code::Sequence
+        };
+        assert_eq!(
+            bench.divergence(&doubled.concat(), &what),
+            expected,
+            "{what} doubled"
+        );
 
         if number < last {
             let mut swapped = lines.clone();
             swapped.swap(number, number + 1);
-            let expected = if number == 0 { Code::NotARecord } else { Code::Sequence };
-            assert_eq!(bench.divergence(&swapped.concat(), &what), expected, "{what} swapped");
+            let expected = if number == 0 {
+                Code::NotARecord
+            } else {
+                Code::Sequence
+            };
+            assert_eq!(
+                bench.divergence(&swapped.concat(), &what),
+                expected,
+                "{what} swapped"
+            );
 
-            let expected = if number == 0 { Code::NotARecord } else { Code::HeadDiffers };
+            let expected = if number == 0 {
+                Code::NotARecord
+            } else {
+                Code::HeadDiffers
+            };
             let cut = lines[..=number].concat();
             assert_eq!(bench.divergence(&cut, &what), expected, "cut after {what}");
         }
@@ -143,7 +171,10 @@ fn a_line_that_is_deleted_doubled_or_moved_is_found() {
         bench.divergence(&short, &what);
     }
     assert_eq!(bench.divergence(b"", "empty"), Code::NotARecord);
-    assert_eq!(bench.divergence(&[&whole[..], b"\n"].concat(), "a blank line"), Code::LineSyntax);
+    assert_eq!(
+        bench.divergence(&[&whole[..], b"\n"].concat(), "a blank line"),
+        Code::LineSyntax
+    );
 }
 
 /// An export that somebody rewrites, with all that is needed to make it consistent again.
@@ -156,7 +187,10 @@ impl Forgery {
     fn of(whole: &[u8]) -> Self {
         let text = std::str::from_utf8(whole).unwrap();
         let header = Header::read(text.lines().next().unwrap()).unwrap();
-        let entries = text.lines().skip(1).map(|line| export::read_entry(line).unwrap());
+        let entries = text
+            .lines()
+            .skip(1)
+            .map(|line| export::read_entry(line).unwrap());
         Self {
             study: header.study,
             entries: entries.collect(),
@@ -179,7 +213,11 @@ impl Forgery {
         let Body { mut command, .. } = entry::read_body(&entry.body).unwrap();
         if let Some(opening) = &entry.opening {
             let mut values = entry::read_opening(opening).unwrap().values;
-            if let Some(value) = command.action.sealed_name().and_then(|name| values.remove(name)) {
+            if let Some(value) = command
+                .action
+                .sealed_name()
+                .and_then(|name| values.remove(name))
+            {
                 command.action.open(value).unwrap();
             }
         }
@@ -248,7 +286,12 @@ fn next(study: &Study, task: &str, arm: &str) -> (String, String) {
     } else {
         json["error"]["facts"]["next"].clone()
     };
-    let text = |name: &str| found[name].as_str().unwrap_or_else(|| panic!("{json}")).to_owned();
+    let text = |name: &str| {
+        found[name]
+            .as_str()
+            .unwrap_or_else(|| panic!("{json}"))
+            .to_owned()
+    };
     (text("task"), text("arm"))
 }
 
@@ -320,7 +363,12 @@ fn a_forged_start_over_the_cap_is_found() {
     let mut forgery = Forgery::of(&export_of(&study));
     let last = forgery.last();
     forgery.rule(last, vec![started(3, &third, &arm, 2, 4)]);
-    assert_found(&mut forgery, "ruling-differs", last, Some("/allocation/runs_max"));
+    assert_found(
+        &mut forgery,
+        "ruling-differs",
+        last,
+        Some("/allocation/runs_max"),
+    );
 }
 
 /// Returns a study with one scored run and a second score that was refused.
@@ -340,7 +388,11 @@ fn scored(run: u64, passed: bool) -> Event {
     let outcomes = [("passed", passed), ("false_claim", false)];
     Event::Scored {
         run: RunId(run),
-        outcomes: Some(outcomes.map(|(id, value)| (id.to_owned(), json!(value))).into()),
+        outcomes: Some(
+            outcomes
+                .map(|(id, value)| (id.to_owned(), json!(value)))
+                .into(),
+        ),
     }
 }
 
@@ -358,7 +410,10 @@ fn slot_ended() -> Event {
 fn forged_scores_are_found() {
     let study = twice_scored();
     let whole = export_of(&study);
-    assert_eq!(Bench::new().said(&Forgery::of(&whole).bytes()).code, Some(0));
+    assert_eq!(
+        Bench::new().said(&Forgery::of(&whole).bytes()).code,
+        Some(0)
+    );
     let forge = || Forgery::of(&whole);
 
     // A second score, granted.
@@ -397,7 +452,10 @@ fn forged_scores_are_found() {
     forgery.rule(5, vec![unjudged, waits]);
     assert_found(&mut forgery, "ruling-differs", 5, None);
     forgery.edit(5, |body| {
-        body["ruling"]["granted"][0].as_object_mut().unwrap().remove("cause");
+        body["ruling"]["granted"][0]
+            .as_object_mut()
+            .unwrap()
+            .remove("cause");
     });
     assert_found(&mut forgery, "body-form", 5, None);
 
@@ -415,7 +473,9 @@ fn forged_scores_are_found() {
 
     // A refusal that never was, a time that goes back, a first entry that opens nothing.
     let mut forgery = forge();
-    forgery.edit(6, |body| body["ruling"]["refused"]["code"] = json!("not-ended"));
+    forgery.edit(6, |body| {
+        body["ruling"]["refused"]["code"] = json!("not-ended")
+    });
     assert_found(&mut forgery, "body-form", 6, None);
     let mut forgery = forge();
     forgery.edit(4, |body| body["command"]["at"] = json!(1));
@@ -451,13 +511,14 @@ fn edited(study: &Study, sql: &str) -> Code {
     let path = bench.put(&fs::read(study.record()).unwrap());
     let connection = Connection::open(&path).unwrap();
     connection
-        .execute_batch(
-            "DROP TRIGGER entries_are_not_edited; DROP TRIGGER entries_are_not_deleted;",
-        )
+        .execute_batch("DROP TRIGGER entries_are_not_edited; DROP TRIGGER entries_are_not_deleted;")
         .unwrap();
     let before = connection.total_changes();
     connection.execute_batch(sql).unwrap();
-    assert!(connection.total_changes() > before, "nothing was edited: {sql}");
+    assert!(
+        connection.total_changes() > before,
+        "nothing was edited: {sql}"
+    );
     drop(connection);
     match verify(&path) {
         Ok(Verdict::Diverged(divergence)) => divergence.code,
@@ -476,17 +537,17 @@ fn an_edited_row_is_found() {
         "UPDATE runs SET state = 'live' WHERE run = 3",
         "UPDATE runs SET task = 't9' WHERE run = 3",
         "UPDATE runs SET arm = 'c' WHERE run = 3",
+        "UPDATE runs SET role = 'control' WHERE run = 3 AND role = 'slot' OR run = 9",
         "DELETE FROM runs WHERE run = 3",
-        "INSERT INTO runs SELECT 99, task, arm, state, facts FROM runs WHERE run = 3",
+        "INSERT INTO runs SELECT 99, role, task, arm, state, facts FROM runs WHERE run = 3",
         "UPDATE lanes SET facts = replace(facts, 'null', '0')",
         "UPDATE lanes SET ready = 0",
         "DELETE FROM lanes WHERE number = 0",
         "INSERT INTO lanes SELECT draft, 99, ready, facts FROM lanes WHERE number = 0",
         "UPDATE standing SET facts = replace(facts, '\"slots_ended\":8', '\"slots_ended\":7')",
         "DELETE FROM standing",
-        "UPDATE keys SET seq = 1 WHERE seq = 5",
-        "DELETE FROM keys WHERE seq = 5",
         "INSERT INTO keys VALUES ('mine', 5)",
+        "INSERT INTO keys SELECT body ->> '$.command.key', 4 FROM entries WHERE seq = 5",
         "UPDATE drafts SET seq = 2",
         "DELETE FROM drafts",
         "INSERT INTO drafts VALUES (2, 1)",
@@ -495,13 +556,25 @@ fn an_edited_row_is_found() {
         assert_eq!(edited(&study, sql), Code::TablesDiffer, "{sql}");
     }
     let entries = [
-        ("UPDATE entries SET body = replace(body, '\"user\"', '\"me\"') WHERE seq = 5", Code::Digest),
-        ("UPDATE entries SET digest = zeroblob(32) WHERE seq = 5", Code::Digest),
-        ("UPDATE entries SET digest = zeroblob(31) WHERE seq = 5", Code::NotARecord),
+        (
+            "UPDATE entries SET body = replace(body, '\"user\"', '\"me\"') WHERE seq = 5",
+            Code::Digest,
+        ),
+        (
+            "UPDATE entries SET digest = zeroblob(32) WHERE seq = 5",
+            Code::Digest,
+        ),
+        (
+            "UPDATE entries SET digest = zeroblob(31) WHERE seq = 5",
+            Code::NotARecord,
+        ),
         ("DELETE FROM entries WHERE seq = 5", Code::Sequence),
         ("UPDATE entries SET seq = 99 WHERE seq = 5", Code::Sequence),
         ("UPDATE entries SET opening = NULL", Code::Commitment),
-        ("UPDATE entries SET opening = replace(opening, 'true', 'false')", Code::Commitment),
+        (
+            "UPDATE entries SET opening = replace(opening, 'true', 'false')",
+            Code::Commitment,
+        ),
         ("DELETE FROM entries", Code::NotARecord),
     ];
     for (sql, code) in entries {
@@ -514,9 +587,14 @@ fn an_edited_row_is_found() {
         let bench = Bench::new();
         let path = bench.put(&fs::read(study.record()).unwrap());
         let connection = Connection::open(&path).unwrap();
-        connection.execute_batch(&format!("DROP TABLE {gone}")).unwrap();
+        connection
+            .execute_batch(&format!("DROP TABLE {gone}"))
+            .unwrap();
         drop(connection);
-        assert!(matches!(verify(&path), Ok(Verdict::Diverged(_))), "without {gone}");
+        assert!(
+            matches!(verify(&path), Ok(Verdict::Diverged(_))),
+            "without {gone}"
+        );
     }
 }
 
@@ -524,7 +602,10 @@ fn an_edited_row_is_found() {
 fn the_guards_of_the_tables_hold() {
     let study = finished();
     let connection = Connection::open(study.record()).unwrap();
-    for sql in ["UPDATE entries SET body = ''", "DELETE FROM entries WHERE seq = 3"] {
+    for sql in [
+        "UPDATE entries SET body = ''",
+        "DELETE FROM entries WHERE seq = 3",
+    ] {
         assert!(connection.execute_batch(sql).is_err(), "{sql}");
     }
     drop(connection);
@@ -564,7 +645,10 @@ fn a_flipped_bit_in_a_record_is_found_or_changes_nothing() {
             Err(fault) => panic!("byte {place}: {fault}"),
         }
     }
-    println!("record flips: {found} of {} found, the others changed nothing", places.len());
+    println!(
+        "record flips: {found} of {} found, the others changed nothing",
+        places.len()
+    );
 }
 
 #[test]
@@ -590,20 +674,41 @@ fn nothing_sealed_is_in_an_export_before_the_end() {
     let sealed = study.data(&["export", "--to", "sealed.jsonl"]);
     assert_eq!(sealed["sealed"], true);
     let text = fs::read_to_string(study.base.join("sealed.jsonl")).unwrap();
-    let secrets = ["canary-6b1f", "31337", "\"exit\"", "\"opening\"", "\"outcomes.passed\":true", "\"outcomes.passed\":false"];
+    let secrets = [
+        "canary-6b1f",
+        "31337",
+        "\"exit\"",
+        "\"opening\"",
+        "\"outcomes.passed\":true",
+        "\"outcomes.passed\":false",
+    ];
     for secret in secrets {
         assert!(!text.contains(secret), "{secret}");
     }
     let said = study.prereg(&["verify", "sealed.jsonl"]);
     assert_eq!(said.code, Some(0), "{said:?}");
-    assert!(said.out.contains("1 scores are sealed") || said.out.contains("1 score is sealed"), "{said:?}");
+    assert!(
+        said.out.contains("1 scores are sealed") || said.out.contains("1 score is sealed"),
+        "{said:?}"
+    );
     assert_eq!(study.data(&["verify", "sealed.jsonl"])["withheld"], 1);
     // A sealed export with an opening in it says something of itself that is not so.
     let opened = study.entries().len();
-    for told in [study.prereg(&["show", "1"]), study.prereg(&["status"]), study.prereg(&["show", "1", "--json"]), study.prereg(&["status", "--json"])] {
+    for told in [
+        study.prereg(&["show", "1"]),
+        study.prereg(&["status"]),
+        study.prereg(&["show", "1", "--json"]),
+        study.prereg(&["status", "--json"]),
+    ] {
         assert_eq!(told.code, Some(0));
-        assert!(!told.out.contains("canary-6b1f") && !told.out.contains("\"passed\":true"), "{told:?}");
-        assert!(!told.out.contains("exit 7") && !told.out.contains("\"exit\":7"), "{told:?}");
+        assert!(
+            !told.out.contains("canary-6b1f") && !told.out.contains("\"passed\":true"),
+            "{told:?}"
+        );
+        assert!(
+            !told.out.contains("exit 7") && !told.out.contains("\"exit\":7"),
+            "{told:?}"
+        );
     }
     assert_eq!(study.entries().len(), opened, "looking is not recorded");
 
@@ -616,7 +721,10 @@ fn nothing_sealed_is_in_an_export_before_the_end() {
     assert_eq!(study.data(&["verify", "unsealed.jsonl"])["withheld"], 0);
     assert_eq!(study.data(&["status"])["standing"]["unblinded"], 1);
     // Whoever looked once has to say so again.
-    assert_eq!(study.data(&["export", "--to", "again.jsonl"])["sealed"], true);
+    assert_eq!(
+        study.data(&["export", "--to", "again.jsonl"])["sealed"],
+        true
+    );
 
     // What is sealed cannot be changed either.
     let whole = fs::read(study.base.join("sealed.jsonl")).unwrap();
@@ -632,23 +740,50 @@ fn nothing_sealed_is_in_an_export_before_the_end() {
 #[test]
 fn what_is_no_record_is_said_to_be_none() {
     let bench = Bench::new();
-    for bytes in [&b""[..], b"SQLite format 3\0", b"\0", b"{}\n", b"\xff\xfe\n", b"SQLite format 3\0 and nothing else that a database has"] {
+    for bytes in [
+        &b""[..],
+        b"SQLite format 3\0",
+        b"\0",
+        b"{}\n",
+        b"\xff\xfe\n",
+        b"SQLite format 3\0 and nothing else that a database has",
+    ] {
         let code = bench.divergence(bytes, "nonsense");
-        assert!(matches!(code, Code::NotARecord | Code::LineSyntax), "{code:?}");
+        assert!(
+            matches!(code, Code::NotARecord | Code::LineSyntax),
+            "{code:?}"
+        );
     }
     // Somebody else's database is refused, and left as it was.
     let path = bench.folder.path().join("other.db");
     let connection = Connection::open(&path).unwrap();
-    connection.execute_batch("CREATE TABLE mine (x); INSERT INTO mine VALUES (1)").unwrap();
+    connection
+        .execute_batch("CREATE TABLE mine (x); INSERT INTO mine VALUES (1)")
+        .unwrap();
     drop(connection);
     let before = fs::read(&path).unwrap();
     assert!(matches!(verify(&path), Ok(Verdict::Diverged(_))));
     let study = Recipe::default().lay();
-    let said = study.prereg(&["register", "study.toml", "--db", path.to_str().unwrap(), "--json"]);
-    assert_eq!((said.code, said.error_code()), (Some(1), "not-a-record".to_owned()));
-    assert!(fs::read(&path).unwrap() == before, "a foreign database was changed");
+    let said = study.prereg(&[
+        "register",
+        "study.toml",
+        "--db",
+        path.to_str().unwrap(),
+        "--json",
+    ]);
+    assert_eq!(
+        (said.code, said.error_code()),
+        (Some(1), "not-a-record".to_owned())
+    );
+    assert!(
+        fs::read(&path).unwrap() == before,
+        "a foreign database was changed"
+    );
     let said = study.prereg(&["verify", "none", "--json"]);
-    assert_eq!((said.code, said.error_code()), (Some(1), "record-not-found".to_owned()));
+    assert_eq!(
+        (said.code, said.error_code()),
+        (Some(1), "record-not-found".to_owned())
+    );
     let said = study.prereg(&["verify", ".", "--json"]);
     assert_eq!(said.code, Some(1), "{said:?}");
 }

@@ -33,6 +33,7 @@ pub(super) fn run(args: &Run) -> Result<Said, Failure> {
     let announced = admit(&mut store, &loaded, args, &bar)?;
     let standing = store.standing()?;
     if !args.pilot && standing.completed.is_some() {
+        session::tidy(&store, &runs_folder(&store, &record)?)?;
         return finished(&mut store, &record, "; nothing to do", false);
     }
     let plan = if args.pilot {

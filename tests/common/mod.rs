@@ -115,7 +115,9 @@ impl Recipe {
         let mut accepted = String::new();
         for (name, applies) in [("no-control", !self.controls), ("outcomes-unsealed", !seal)] {
             if applies {
-                accepted.push_str(&format!("\"{name}\" = \"a test of the program, not of arms\"\n"));
+                accepted.push_str(&format!(
+                    "\"{name}\" = \"a test of the program, not of arms\"\n"
+                ));
             }
         }
         format!(
@@ -414,7 +416,10 @@ pub fn processes(tag: &str) -> Vec<u32> {
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc").unwrap() {
         let path = entry.unwrap().path();
-        let Some(pid) = path.file_name().and_then(|name| name.to_str()?.parse().ok()) else {
+        let Some(pid) = path
+            .file_name()
+            .and_then(|name| name.to_str()?.parse().ok())
+        else {
             continue;
         };
         let environment = fs::read(path.join("environ")).unwrap_or_default();
