@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::args::{Check, Init, Register};
 use super::said::{Failure, Said};
-use super::study::{Loaded, apply};
+use super::study::{Loaded, granted};
 use crate::engine::command::Action;
 use crate::protocol::frame;
 use crate::protocol::model::{ArmsOrder, Protocol};
@@ -96,24 +96,23 @@ pub(super) fn register_in(
     loaded: &Loaded,
     actor: &str,
 ) -> Result<bool, Failure> {
-    let before = store.standing()?.registered;
-    apply(
-        store,
-        Request {
-            actor: actor.to_owned(),
-            key: None,
-            action: loaded.open(),
-        },
-    )?;
     let registration = loaded.checked.registration.digest();
-    apply(
-        store,
-        Request {
-            actor: actor.to_owned(),
-            key: None,
-            action: Action::Register { registration },
-        },
-    )?;
+    let request = |action| Request {
+        actor: actor.to_owned(),
+        key: None,
+        action,
+    };
+    // In one transaction: nobody else's protocol comes between the two.
+    let (before, receipt) = store.write(|writer| {
+        let before = writer.standing().registered;
+        let opened = writer.apply(request(loaded.open()))?;
+        if opened.ruling.is_err() {
+            return Ok((before, opened));
+        }
+        let registered = writer.apply(request(Action::Register { registration }))?;
+        Ok((before, registered))
+    })?;
+    granted(store, receipt)?;
     Ok(before.is_none())
 }
 

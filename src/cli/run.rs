@@ -33,6 +33,8 @@ pub(super) fn run(args: &Run) -> Result<Said, Failure> {
     let announced = admit(&mut store, &loaded, args, &bar)?;
     let standing = store.standing()?;
     if !args.pilot && standing.completed.is_some() {
+        let runs = runs_folder(&store, &record)?;
+        session::tidy(&mut store, &runs)?;
         return finished(&mut store, &record, "; nothing to do", false);
     }
     let plan = if args.pilot {

@@ -161,6 +161,11 @@ pub(super) fn find_record(said: Option<&Path>) -> Result<PathBuf, Failure> {
 /// Answers one request; a refusal becomes a failure that shows the registered line.
 pub(super) fn apply(store: &mut Store, request: Request) -> Result<Receipt, Failure> {
     let receipt = store.write(|writer| writer.apply(request))?;
+    granted(store, receipt)
+}
+
+/// Returns what was granted; a refusal becomes a failure that shows the registered line.
+pub(super) fn granted(store: &Store, receipt: Receipt) -> Result<Receipt, Failure> {
     match receipt.ruling {
         Err(refusal) => Err(Failure::Refused {
             refusal,

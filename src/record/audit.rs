@@ -25,6 +25,17 @@ pub struct Auditor {
     withheld: u64,
     pilots_before_registration: u64,
     registered_at: Option<Time>,
+    /// Whether every opening must be there.
+    whole: bool,
+}
+
+/// How an entry is found again without reading all of them.
+#[derive(Debug)]
+pub struct Filed {
+    /// The operation's key.
+    pub key: String,
+    /// The draft that the entry opened.
+    pub draft: Option<u64>,
 }
 
 impl Default for Auditor {
@@ -38,6 +49,7 @@ impl Default for Auditor {
             withheld: 0,
             pilots_before_registration: 0,
             registered_at: None,
+            whole: false,
         }
     }
 }
@@ -64,8 +76,16 @@ pub struct Audit {
 }
 
 impl Auditor {
+    /// Begins the audit of a record that withholds no opening.
+    pub fn of_whole() -> Self {
+        Self {
+            whole: true,
+            ..Self::default()
+        }
+    }
+
     /// Checks the next entry.
-    pub fn check(&mut self, entry: &Entry) -> Result<(), Divergence> {
+    pub fn check(&mut self, entry: &Entry) -> Result<Filed, Divergence> {
         let diverged = |code, message: String| Err(Divergence::new(code, entry.seq, message));
         if entry.seq != self.head.seq + 1 {
             let message = format!(
@@ -107,6 +127,12 @@ impl Auditor {
                 }
             }
             None if sealed.is_empty() => {}
+            None if self.whole => {
+                return diverged(
+                    Code::Commitment,
+                    "what it seals is not opened, and nothing is withheld here".to_owned(),
+                );
+            }
             None => self.withheld += u64::from(is_scoring(&command.action, &ruling)),
         }
         self.rule(
@@ -124,13 +150,17 @@ impl Auditor {
                 "what it seals is not what such an entry seals".to_owned(),
             );
         }
+        let filed = Filed {
+            key: command.key.clone(),
+            draft: opened_draft(&ruling),
+        };
         self.fold(command, ruling)
             .map_err(|message| Divergence::new(Code::BodyForm, entry.seq, message))?;
         self.head = Head {
             seq: entry.seq,
             digest: entry.digest,
         };
-        Ok(())
+        Ok(filed)
     }
 
     /// Returns the head of the entries that were checked.
@@ -280,6 +310,16 @@ impl Auditor {
         }
         Ok(())
     }
+}
+
+fn opened_draft(ruling: &Answer) -> Option<u64> {
+    let Answer::Granted(events) = ruling else {
+        return None;
+    };
+    events.iter().find_map(|event| match event {
+        Event::Opened { draft, .. } => Some(*draft),
+        _ => None,
+    })
 }
 
 /// Returns whether an entry's ruling was computed from evidence.

@@ -16,7 +16,7 @@ use std::thread::{Builder, Scope};
 
 use super::children::{self, Note};
 use super::process::Interrupt;
-use super::steps::{Assignment, Outcome, Site, StepFault};
+use super::steps::{self, Assignment, Outcome, Site, StepFault};
 use crate::engine::command::{Action, Cause, Executed};
 use crate::engine::decide::Peek;
 use crate::engine::event::Event;
@@ -196,6 +196,39 @@ pub fn run(
     desk.end()
 }
 
+/// Puts away what a session that was killed left behind, unless one is at work.
+pub fn tidy(store: &mut Store, runs: &Path) -> Result<(), SessionFault> {
+    if !runs.is_dir() {
+        return Ok(());
+    }
+    let _held = match hold(runs) {
+        Err(SessionFault::Busy) => return Ok(()),
+        held => held?,
+    };
+    children::end_orphans(runs).map_err(|source| SessionFault::Folder {
+        path: runs.to_owned(),
+        source,
+    })?;
+    sweep(store, runs)?;
+    // An empty folder says nothing.
+    let _ = fs::remove_dir(runs);
+    Ok(())
+}
+
+/// Removes the workspaces of runs that are closed.
+fn sweep(store: &mut Store, runs: &Path) -> Result<(), SessionFault> {
+    let standing = steps::workspaces(runs).map_err(|source| SessionFault::Folder {
+        path: runs.to_owned(),
+        source,
+    })?;
+    for run in standing {
+        if store.run(run)?.is_none_or(|run| run.is_closed()) {
+            steps::clean(runs, run)?;
+        }
+    }
+    Ok(())
+}
+
 /// Holds the session's lock: one session a record.
 fn hold(runs: &Path) -> Result<File, SessionFault> {
     let path = runs.with_extension("lock");
@@ -258,9 +291,7 @@ fn recover(
             Ok(())
         })?;
     }
-    for run in &lost {
-        site.clean(run.run)?;
-    }
+    sweep(store, task.runs)?;
     Ok(judgeable
         .into_iter()
         .map(|run| Assignment {
@@ -477,6 +508,7 @@ impl<'a> Desk<'a> {
                 let granted = match left {
                     Some(assignment) => Granted::Job(Job::Judge(assignment)),
                     None if may_start => self.grant(writer)?,
+                    None if self.is_complete(writer) => Granted::Complete,
                     None => Granted::Nothing,
                 };
                 Ok((granted, writer.standing().clone()))
@@ -505,6 +537,10 @@ impl<'a> Desk<'a> {
                 .wait(shift)
                 .unwrap_or_else(PoisonError::into_inner);
         }
+    }
+
+    fn is_complete(&self, writer: &Writer<'_>) -> bool {
+        !self.task.pilot && writer.standing().completed.is_some()
     }
 
     fn apply(&self, writer: &mut Writer<'_>, actions: Vec<Action>) -> Result<(), Fault> {

@@ -174,6 +174,7 @@ impl Site<'_> {
     /// operator ended the judge: the run is then judged again by the next session.
     pub fn judge(&self, assignment: &Assignment, note: &Note) -> Result<Option<Action>, StepFault> {
         let workspace = self.workspace(assignment.run);
+        self.restore(&workspace)?;
         let protocol = self.rules.protocol();
         let claim = protocol.claim.as_ref().and_then(|claim| {
             text_of(tree::read_regular(
@@ -223,7 +224,22 @@ impl Site<'_> {
 
     /// Removes the workspace of a run that is closed; captured output stays.
     pub fn clean(&self, run: RunId) -> Result<(), StepFault> {
-        Ok(tree::remove_tree(&self.workspace(run))?)
+        clean(self.runs, run)
+    }
+
+    /// Puts an empty workspace where the arm has left none, so that it is judged by nothing.
+    fn restore(&self, workspace: &Path) -> Result<(), StepFault> {
+        let fault = |source| StepFault::Folder {
+            path: workspace.to_owned(),
+            source,
+        };
+        match fs::symlink_metadata(workspace) {
+            Ok(found) if found.is_dir() => return Ok(()),
+            Ok(_) => fs::remove_file(workspace).map_err(fault)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(fault(error)),
+        }
+        fs::create_dir(workspace).map_err(fault)
     }
 
     fn prepare(&self, assignment: &Assignment) -> Result<(), StepFault> {
@@ -246,7 +262,7 @@ impl Site<'_> {
             let laid = tree::lay(&self.base.join(from), &workspace, to)?;
             self.unchanged(from, laid)?;
         }
-        Ok(())
+        self.unchanged_program(self.command(&assignment.arm))
     }
 
     fn lay_for_judge(&self, assignment: &Assignment, workspace: &Path) -> Result<(), StepFault> {
@@ -437,6 +453,34 @@ impl Site<'_> {
         };
         // The checker saw every hole of every drawn task; an unknown one stays as it is written.
         template::fill(text, value).unwrap_or_else(|_| text.to_owned())
+    }
+}
+
+/// Returns the workspaces that stand in the folder of the runs.
+pub fn workspaces(runs: &Path) -> io::Result<Vec<RunId>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(runs)? {
+        // Beside workspaces there are only files, whose names are no numbers.
+        found.extend(
+            entry?
+                .file_name()
+                .to_str()
+                .and_then(|name| name.parse::<RunId>().ok()),
+        );
+    }
+    Ok(found)
+}
+
+/// Removes the workspace of a run, or what the arm has put in its place.
+pub fn clean(runs: &Path, run: RunId) -> Result<(), StepFault> {
+    let workspace = runs.join(run.to_string());
+    match tree::remove_tree(&workspace) {
+        Err(TreeFault::Link { .. } | TreeFault::NotDirectory { .. }) => fs::remove_file(&workspace)
+            .map_err(|source| StepFault::Folder {
+                path: workspace,
+                source,
+            }),
+        removed => Ok(removed?),
     }
 }
 

@@ -18,6 +18,8 @@ pub use verify::{Verdict, verify};
 pub use write::{Receipt, Request, Writer};
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -102,12 +104,14 @@ impl Store {
         if !path.exists() {
             return Err(Fault::NotFound(path.to_owned()));
         }
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(path, flags)?;
-        connection.busy_timeout(BUSY)?;
-        recognise(&connection, path)?;
+        let connection = match connect_to_read(path, path, OpenFlags::empty()) {
+            Err(Fault::Storage(error)) if is_beyond_writing(&error) && is_closed(path) => {
+                connect_to_read(path, &as_it_stands(path), OpenFlags::SQLITE_OPEN_URI)
+            }
+            connected => connected,
+        };
         Ok(Self {
-            connection,
+            connection: connection?,
             path: path.to_owned(),
             lock: None,
             clock: || Time(0),
@@ -199,6 +203,41 @@ impl Store {
     }
 }
 
+/// Opens a connection that only reads, by a path or, with the flag for it, a URI.
+fn connect_to_read(path: &Path, name: &Path, more: OpenFlags) -> Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | more;
+    let connection = Connection::open_with_flags(name, flags)?;
+    connection.busy_timeout(BUSY)?;
+    recognise(&connection, path)?;
+    Ok(connection)
+}
+
+/// Returns whether SQLite could not put its index beside the file, as on a read-only medium.
+fn is_beyond_writing(error: &rusqlite::Error) -> bool {
+    use rusqlite::ErrorCode::{CannotOpen, ReadOnly};
+    matches!(error.sqlite_error_code(), Some(CannotOpen | ReadOnly))
+}
+
+/// Returns whether all of a record is in its file, and nothing in a log beside it.
+fn is_closed(path: &Path) -> bool {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    std::fs::metadata(log).map_or(true, |log| log.len() == 0)
+}
+
+/// Returns the URI that opens a file which nobody changes while it is read.
+fn as_it_stands(path: &Path) -> PathBuf {
+    let mut uri = b"file:".to_vec();
+    for byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'%' | b'?' | b'#' => uri.extend(format!("%{byte:02x}").into_bytes()),
+            _ => uri.push(*byte),
+        }
+    }
+    uri.extend(b"?immutable=1");
+    PathBuf::from(OsString::from_vec(uri))
+}
+
 /// Returns the rules of the protocol that was opened last, read again only when it changed.
 fn current_rules(
     connection: &Connection,
@@ -250,6 +289,10 @@ fn prepare(connection: &Connection, path: &Path) -> Result<()> {
     let empty: i64 = connection
         .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
         .map_err(|error| foreign(error, path))?;
+    if empty > 0 {
+        // Before anything is set: somebody else's database is left as it is.
+        recognise(connection, path)?;
+    }
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "fullfsync", true)?;

@@ -1,5 +1,7 @@
 //! Loads and saves rows. No conditions on what they mean, no arithmetic.
 
+use std::collections::BTreeMap;
+
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -80,12 +82,24 @@ pub(super) fn key(connection: &Connection, key: &str) -> Result<Option<u64>> {
         .optional()?)
 }
 
+/// Returns how many keys are kept.
+pub(super) fn keys(connection: &Connection) -> Result<u64> {
+    Ok(connection.query_row("SELECT count(*) FROM keys", [], |row| unsigned(row, 0))?)
+}
+
 /// Keeps the entry that an operation's key belongs to.
 pub(super) fn save_key(connection: &Connection, key: &str, seq: u64) -> Result<()> {
     connection
         .prepare_cached("INSERT INTO keys (key, seq) VALUES (?1, ?2)")?
         .execute(params![key, signed(seq)])?;
     Ok(())
+}
+
+/// Returns the entries that opened the drafts.
+pub(super) fn drafts(connection: &Connection) -> Result<BTreeMap<u64, u64>> {
+    let mut statement = connection.prepare("SELECT draft, seq FROM drafts")?;
+    let rows = statement.query_map([], |row| Ok((unsigned(row, 0)?, unsigned(row, 1)?)))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
 /// Returns the entry that opened the last draft.
@@ -226,14 +240,18 @@ pub(super) fn save_lane(connection: &Connection, id: LaneId, lane: Lane) -> Resu
         "INSERT INTO lanes (draft, number, ready, facts) VALUES (?1, ?2, ?3, ?4)
          ON CONFLICT (draft, number) DO UPDATE SET ready = excluded.ready, facts = excluded.facts",
     )?;
-    let ready = lane.ready().filter(|_| id.draft == 0).map(signed);
     statement.execute(params![
         signed(id.draft),
         signed(id.number),
-        ready,
+        ready(id, lane),
         write(&lane)
     ])?;
     Ok(())
+}
+
+/// Returns the position by which a lane that may start is found.
+fn ready(id: LaneId, lane: Lane) -> Option<i64> {
+    lane.ready().filter(|_| id.draft == 0).map(signed)
 }
 
 /// Hands every lane to a function.
@@ -242,7 +260,7 @@ pub(super) fn each_lane<E: From<Fault>>(
     mut each: impl FnMut(LaneId, Lane) -> std::result::Result<(), E>,
 ) -> std::result::Result<(), E> {
     let mut statement = connection
-        .prepare("SELECT draft, number, facts FROM lanes")
+        .prepare("SELECT draft, number, facts, ready FROM lanes")
         .map_err(Fault::from)?;
     let mut rows = statement.query([]).map_err(Fault::from)?;
     while let Some(row) = rows.next().map_err(Fault::from)? {
@@ -253,10 +271,21 @@ pub(super) fn each_lane<E: From<Fault>>(
                     number: unsigned(row, 1)?,
                 },
                 row.get(2)?,
+                row.get(3)?,
             ))
         };
-        let (id, facts): (LaneId, String) = read_row().map_err(Fault::Storage)?;
-        each(id, read("a lane", &facts)?)?;
+        let (id, facts, column): (LaneId, String, Option<i64>) =
+            read_row().map_err(Fault::Storage)?;
+        let lane = read("a lane", &facts)?;
+        if column != ready(id, lane) {
+            let message = "its columns are not what its facts say".to_owned();
+            return Err(Fault::Row {
+                row: format!("lane {}", id.number),
+                message,
+            }
+            .into());
+        }
+        each(id, lane)?;
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! Verifies a record or its export: reads only, streams, and stops at the first divergence.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -9,7 +10,7 @@ use rusqlite::Connection;
 use super::{Fault, Store, rows};
 use crate::engine::event::LaneId;
 use crate::engine::slice::{Lane, Run, Slice, Standing};
-use crate::record::audit::{Audit, Auditor};
+use crate::record::audit::{Audit, Auditor, Filed};
 use crate::record::divergence::{Code, Divergence};
 use crate::record::export::{self, Header, HeaderFault};
 
@@ -103,10 +104,12 @@ fn record(path: &Path) -> Result<Audit, End> {
         .connection
         .unchecked_transaction()
         .map_err(Fault::from)?;
-    let mut auditor = Auditor::default();
+    let mut auditor = Auditor::of_whole();
+    let mut files = Files::default();
     let (standing, applied) = rows::standing(&snapshot)?;
     rows::each_entry(&snapshot, |entry| {
-        auditor.check(&entry)?;
+        let filed = auditor.check(&entry)?;
+        files.count(&snapshot, entry.seq, filed)?;
         // The derived rows may lag behind the entries: they are compared where they stand.
         if entry.seq == applied {
             compare_tables(&snapshot, &standing, auditor.slice())
@@ -119,11 +122,43 @@ fn record(path: &Path) -> Result<Audit, End> {
             "the derived tables stand for no entry".to_owned(),
         ));
     }
+    files.compare(&snapshot)?;
     Ok(auditor.finish()?)
 }
 
 fn tables_differ(message: String) -> End {
     End::Diverged(Divergence::new(Code::TablesDiffer, 0, message))
+}
+
+/// What the tables that find entries again should hold.
+#[derive(Default)]
+struct Files {
+    drafts: BTreeMap<u64, u64>,
+    keys: u64,
+}
+
+impl Files {
+    /// Counts an entry. A key that nobody gave is not kept; one that is kept leads to its entry.
+    fn count(&mut self, connection: &Connection, seq: u64, filed: Filed) -> Result<(), Fault> {
+        self.drafts.extend(filed.draft.map(|draft| (draft, seq)));
+        self.keys += u64::from(rows::key(connection, &filed.key)? == Some(seq));
+        Ok(())
+    }
+
+    fn compare(&self, connection: &Connection) -> Result<(), End> {
+        let differs = |table: &str| {
+            Err(tables_differ(format!(
+                "the table `{table}` is not what the entries say"
+            )))
+        };
+        if rows::drafts(connection)? != self.drafts {
+            return differs("drafts");
+        }
+        if rows::keys(connection)? != self.keys {
+            return differs("keys");
+        }
+        Ok(())
+    }
 }
 
 /// Compares the derived tables with what the entries say.
@@ -192,7 +227,11 @@ fn exported(path: &Path) -> Result<Audit, End> {
             known: i64::from(export::VERSION),
         }),
     })?;
-    let mut auditor = Auditor::default();
+    let mut auditor = if header.sealed {
+        Auditor::default()
+    } else {
+        Auditor::of_whole()
+    };
     while let Some(line) = lines.next()? {
         let place = auditor.head().seq + 1;
         let entry = export::read_entry(&line)

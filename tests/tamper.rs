@@ -1,0 +1,789 @@
+//! Whatever is changed in a record or an export, `verify` says so.
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use common::{Dice, Recipe, Study};
+use prereg::engine::command::{Action, Cause, Command, Evidence};
+use prereg::engine::event::{Event, LaneId, Place};
+use prereg::protocol::canonical;
+use prereg::record::divergence::Code;
+use prereg::record::entry::{self, Answer, Body, Entry, Head};
+use prereg::record::export::{self, Header};
+use prereg::store::{Store, Verdict, verify};
+use prereg::units::{Digest, RunId};
+use rusqlite::Connection;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// Returns a study that is complete, with reruns left out to keep it small.
+fn finished() -> Study {
+    let study = Recipe {
+        controls: true,
+        ..Recipe::default()
+    }
+    .lay();
+    study.complete();
+    study
+}
+
+fn export_of(study: &Study) -> Vec<u8> {
+    study.data(&["export", "--to", "export.jsonl"]);
+    fs::read(study.base.join("export.jsonl")).unwrap()
+}
+
+/// A place for changed copies.
+struct Bench {
+    folder: TempDir,
+}
+
+impl Bench {
+    fn new() -> Self {
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    fn put(&self, bytes: &[u8]) -> PathBuf {
+        let path = self.folder.path().join("changed");
+        fs::write(&path, bytes).unwrap();
+        path
+    }
+
+    /// Returns how a file diverges, which it must.
+    fn divergence(&self, bytes: &[u8], what: &str) -> Code {
+        match verify(&self.put(bytes)) {
+            Ok(Verdict::Diverged(divergence)) => divergence.code,
+            Ok(Verdict::Verified(_)) => panic!("{what}: verified"),
+            Err(fault) => panic!("{what}: {fault}"),
+        }
+    }
+
+    /// Returns what the binary says of a file.
+    fn said(&self, bytes: &[u8]) -> common::Said {
+        let path = self.put(bytes);
+        let mut command = common::prereg(&["verify", "--json"]);
+        common::Said::of(command.arg(path).output().unwrap())
+    }
+}
+
+/// Returns places spread over a file, the first and the last byte among them.
+fn places(dice: &mut Dice, length: usize, count: usize) -> Vec<usize> {
+    let stride = length / count;
+    let spread = (0..count).map(|place| place * stride + dice.below(stride as u64) as usize);
+    let mut places: Vec<usize> = spread.collect();
+    places.extend([0, length - 1]);
+    places
+}
+
+#[test]
+fn a_flipped_bit_anywhere_in_an_export_is_found() {
+    let mut dice = Dice::new("export flips");
+    let study = finished();
+    let whole = export_of(&study);
+    let bench = Bench::new();
+    let newlines = whole.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+    let mut places: Vec<usize> = newlines.map(|(place, _)| place).collect();
+    places.extend(self::places(&mut dice, whole.len(), 200));
+    let first_line = whole.iter().position(|byte| *byte == b'\n').unwrap();
+    places.extend((0..first_line).step_by(5));
+    for (number, place) in places.iter().enumerate() {
+        let mut changed = whole.clone();
+        changed[*place] ^= 1 << dice.below(8);
+        let what = format!("byte {place} of {}", whole.len());
+        bench.divergence(&changed, &what);
+        if number % 40 == 0 {
+            assert_eq!(bench.said(&changed).code, Some(5), "{what}");
+        }
+    }
+    println!(
+        "export flips: {} places in {} bytes",
+        places.len(),
+        whole.len()
+    );
+    assert_eq!(bench.said(&whole).code, Some(0));
+}
+
+fn lines(whole: &[u8]) -> Vec<&[u8]> {
+    whole.split_inclusive(|byte| *byte == b'\n').collect()
+}
+
+#[test]
+fn a_line_that_is_deleted_doubled_or_moved_is_found() {
+    let study = finished();
+    let whole = export_of(&study);
+    let lines = lines(&whole);
+    let bench = Bench::new();
+    let last = lines.len() - 1;
+    for (number, line) in lines.iter().enumerate() {
+        let what = format!("line {number} of {}", lines.len());
+        let mut deleted = lines.clone();
+        deleted.remove(number);
+        let expected = match number {
+            0 => Code::NotARecord,
+            _ if number == last => Code::HeadDiffers,
+            _ => Code::Sequence,
+        };
+        assert_eq!(
+            bench.divergence(&deleted.concat(), &what),
+            expected,
+            "{what} deleted"
+        );
+
+        let mut doubled = lines.clone();
+        doubled.insert(number, line);
+        let expected = if number == 0 {
+            Code::LineSyntax
+        } else {
+            Code::Sequence
+        };
+        assert_eq!(
+            bench.divergence(&doubled.concat(), &what),
+            expected,
+            "{what} doubled"
+        );
+
+        if number < last {
+            let mut swapped = lines.clone();
+            swapped.swap(number, number + 1);
+            let expected = if number == 0 {
+                Code::NotARecord
+            } else {
+                Code::Sequence
+            };
+            assert_eq!(
+                bench.divergence(&swapped.concat(), &what),
+                expected,
+                "{what} swapped"
+            );
+
+            let expected = if number == 0 {
+                Code::NotARecord
+            } else {
+                Code::HeadDiffers
+            };
+            let cut = lines[..=number].concat();
+            assert_eq!(bench.divergence(&cut, &what), expected, "cut after {what}");
+        }
+        let short = [lines[..number].concat(), line[..line.len() / 2].to_vec()].concat();
+        bench.divergence(&short, &what);
+    }
+    assert_eq!(bench.divergence(b"", "empty"), Code::NotARecord);
+    assert_eq!(
+        bench.divergence(&[&whole[..], b"\n"].concat(), "a blank line"),
+        Code::LineSyntax
+    );
+}
+
+/// An export that somebody rewrites, with all that is needed to make it consistent again.
+struct Forgery {
+    study: String,
+    entries: Vec<Entry>,
+}
+
+impl Forgery {
+    fn of(whole: &[u8]) -> Self {
+        let text = std::str::from_utf8(whole).unwrap();
+        let header = Header::read(text.lines().next().unwrap()).unwrap();
+        let entries = text
+            .lines()
+            .skip(1)
+            .map(|line| export::read_entry(line).unwrap());
+        Self {
+            study: header.study,
+            entries: entries.collect(),
+        }
+    }
+
+    /// Edits the body of an entry as data.
+    fn edit(&mut self, seq: u64, edit: impl FnOnce(&mut Value)) {
+        let entry = &mut self.entries[seq as usize - 1];
+        let mut body: Value = serde_json::from_str(&entry.body).unwrap();
+        let before = body.clone();
+        edit(&mut body);
+        assert_ne!(body, before, "nothing was edited");
+        entry.body = String::from_utf8(canonical::bytes(&body)).unwrap();
+    }
+
+    /// Returns the command of an entry, with what it seals.
+    fn command(&self, seq: u64) -> Command {
+        let entry = &self.entries[seq as usize - 1];
+        let Body { mut command, .. } = entry::read_body(&entry.body).unwrap();
+        if let Some(opening) = &entry.opening {
+            let mut values = entry::read_opening(opening).unwrap().values;
+            if let Some(value) = command
+                .action
+                .sealed_name()
+                .and_then(|name| values.remove(name))
+            {
+                command.action.open(value).unwrap();
+            }
+        }
+        command
+    }
+
+    /// Seals an entry anew with another ruling.
+    fn rule(&mut self, seq: u64, events: Vec<Event>) {
+        let command = self.command(seq);
+        self.say(seq, &command, events);
+    }
+
+    /// Seals an entry anew with another command and ruling.
+    fn say(&mut self, seq: u64, command: &Command, events: Vec<Event>) {
+        let place = seq as usize - 1;
+        let head = match place {
+            0 => Head::EMPTY,
+            _ => Head {
+                seq: seq - 1,
+                digest: self.entries[place - 1].digest,
+            },
+        };
+        self.entries[place] = entry::seal(head, command, Answer::Granted(events), Digest([7; 32]));
+    }
+
+    /// Returns the export with every digest recomputed.
+    fn bytes(&mut self) -> Vec<u8> {
+        let mut head = Head::EMPTY;
+        for entry in &mut self.entries {
+            entry.seq = head.seq + 1;
+            entry.digest = entry::digest(&head.digest, entry.seq, &entry.body);
+            head = Head {
+                seq: entry.seq,
+                digest: entry.digest,
+            };
+        }
+        let mut whole = Header::new(&self.study, head, false).line().into_bytes();
+        whole.push(b'\n');
+        for entry in &self.entries {
+            export::write_entry(&mut whole, entry, false).unwrap();
+        }
+        whole
+    }
+
+    fn last(&self) -> u64 {
+        self.entries.len() as u64
+    }
+}
+
+/// Returns a study that is driven by hand, and the task and arm of its first slot.
+fn by_hand(recipe: &Recipe) -> (Study, String, String) {
+    let study = recipe.lay();
+    study.register();
+    let first = next(&study, "t0", "a");
+    let fresh = recipe.lay();
+    fresh.register();
+    (fresh, first.0, first.1)
+}
+
+/// Returns the task and arm that may start, by asking for one that perhaps may not.
+fn next(study: &Study, task: &str, arm: &str) -> (String, String) {
+    let said = study.prereg(&["start", task, arm, "--json"]);
+    let json = said.json();
+    let found = if said.code == Some(0) {
+        json.clone()
+    } else {
+        json["error"]["facts"]["next"].clone()
+    };
+    let text = |name: &str| {
+        found[name]
+            .as_str()
+            .unwrap_or_else(|| panic!("{json}"))
+            .to_owned()
+    };
+    (text("task"), text("arm"))
+}
+
+fn other(arm: &str) -> &'static str {
+    if arm == "a" { "b" } else { "a" }
+}
+
+fn started(run: u64, task: &str, arm: &str, lane: u64, position: u64) -> Event {
+    Event::Started {
+        run: RunId(run),
+        task: task.to_owned(),
+        arm: arm.to_owned(),
+        executed: prereg::engine::command::Executed::Elsewhere(None),
+        place: Some(Place {
+            lane: LaneId {
+                draft: 0,
+                number: lane,
+            },
+            position,
+            block: lane,
+            repeat: 1,
+            turn: position % 2 + 1,
+            attempt: 1,
+        }),
+        seed: None,
+    }
+}
+
+/// Asserts how a consistent forgery is found: by the binary, at its entry, with its rule.
+fn assert_found(forgery: &mut Forgery, code: &str, entry: u64, rule: Option<&str>) {
+    let said = Bench::new().said(&forgery.bytes());
+    assert_eq!(said.code, Some(5), "{said:?}");
+    let error = said.json()["error"].clone();
+    assert_eq!(
+        (&error["code"], &error["entry"], &error["rule"]),
+        (&json!(code), &json!(entry), &json!(rule)),
+        "{error}"
+    );
+}
+
+fn hand_recipe() -> Recipe {
+    Recipe {
+        tasks: 3,
+        repeats: 1,
+        ..Recipe::default()
+    }
+}
+
+#[test]
+fn a_forged_start_out_of_order_is_found() {
+    let (study, task, arm) = by_hand(&hand_recipe());
+    let said = study.prereg(&["start", &task, other(&arm)]);
+    assert_eq!(said.code, Some(4), "{said:?}");
+    let mut forgery = Forgery::of(&export_of(&study));
+    forgery.rule(3, vec![started(1, &task, other(&arm), 0, 1)]);
+    assert_found(&mut forgery, "ruling-differs", 3, Some("/allocation"));
+}
+
+#[test]
+fn a_forged_start_over_the_cap_is_found() {
+    let (study, task, first) = by_hand(&hand_recipe());
+    study.data(&["start", &task, &first]);
+    let (second, arm) = next(&study, &task, other(&first));
+    study.data(&["start", &second, &arm]);
+    let (third, arm) = next(&study, &task, other(&first));
+    assert!(third != task && third != second);
+    let said = study.prereg(&["start", &third, &arm, "--json"]);
+    assert_eq!(said.error_code(), "cap-reached");
+    let mut forgery = Forgery::of(&export_of(&study));
+    let last = forgery.last();
+    forgery.rule(last, vec![started(3, &third, &arm, 2, 4)]);
+    assert_found(
+        &mut forgery,
+        "ruling-differs",
+        last,
+        Some("/allocation/runs_max"),
+    );
+}
+
+/// Returns a study with one scored run and a second score that was refused.
+fn twice_scored() -> Study {
+    let (study, task, arm) = by_hand(&hand_recipe());
+    study.data(&["start", &task, &arm]);
+    study.data(&["finish", "1", "--exit", "0", "--wall", "2s"]);
+    study.write("good", r#"{"correct": true, "bytes": 1}"#);
+    study.write("bad", r#"{"correct": false, "bytes": 1}"#);
+    study.data(&["score", "1", "--report", "bad"]);
+    let again = study.prereg(&["score", "1", "--report", "good", "--json"]);
+    assert_eq!(again.error_code(), "already-closed");
+    study
+}
+
+fn scored(run: u64, passed: bool) -> Event {
+    let outcomes = [("passed", passed), ("false_claim", false)];
+    Event::Scored {
+        run: RunId(run),
+        outcomes: Some(
+            outcomes
+                .map(|(id, value)| (id.to_owned(), json!(value)))
+                .into(),
+        ),
+    }
+}
+
+fn slot_ended() -> Event {
+    Event::SlotEnded {
+        lane: LaneId {
+            draft: 0,
+            number: 0,
+        },
+        next: Some(1),
+    }
+}
+
+#[test]
+fn forged_scores_are_found() {
+    let study = twice_scored();
+    let whole = export_of(&study);
+    assert_eq!(
+        Bench::new().said(&Forgery::of(&whole).bytes()).code,
+        Some(0)
+    );
+    let forge = || Forgery::of(&whole);
+
+    // A second score, granted.
+    let mut forgery = forge();
+    forgery.rule(6, vec![scored(1, true)]);
+    assert_found(&mut forgery, "ruling-differs", 6, None);
+
+    // The better report in the place of the first, with the old outcome, then with the new one.
+    let mut forgery = forge();
+    let mut command = forgery.command(6);
+    command.at = forgery.command(5).at;
+    forgery.say(5, &command, vec![scored(1, false), slot_ended()]);
+    forgery.entries.truncate(5);
+    assert_found(&mut forgery, "ruling-differs", 5, None);
+    forgery.say(5, &command, vec![scored(1, true), slot_ended()]);
+    // Nothing shows that one, but a head that was published before.
+    assert_eq!(Bench::new().said(&forgery.bytes()).code, Some(0));
+
+    // An outcome that its evidence does not give.
+    let mut forgery = forge();
+    forgery.rule(5, vec![scored(1, true), slot_ended()]);
+    assert_found(&mut forgery, "ruling-differs", 5, None);
+
+    // A score that is called unjudged, with and without a cause.
+    let mut forgery = forge();
+    let unjudged = Event::Unjudged {
+        run: RunId(1),
+        cause: Cause::NoReport,
+    };
+    let waits = Event::SlotWaits {
+        lane: LaneId {
+            draft: 0,
+            number: 0,
+        },
+    };
+    forgery.rule(5, vec![unjudged, waits]);
+    assert_found(&mut forgery, "ruling-differs", 5, None);
+    forgery.edit(5, |body| {
+        body["ruling"]["granted"][0]
+            .as_object_mut()
+            .unwrap()
+            .remove("cause");
+    });
+    assert_found(&mut forgery, "body-form", 5, None);
+
+    // A score of a run that never started.
+    let mut forgery = forge();
+    let command = Command {
+        action: Action::Score {
+            run: RunId(9),
+            evidence: Some(Evidence::default()),
+        },
+        ..forgery.command(6)
+    };
+    forgery.say(6, &command, vec![scored(9, true)]);
+    assert_found(&mut forgery, "ruling-differs", 6, None);
+
+    // A refusal that never was, a time that goes back, a first entry that opens nothing.
+    let mut forgery = forge();
+    forgery.edit(6, |body| {
+        body["ruling"]["refused"]["code"] = json!("not-ended")
+    });
+    assert_found(&mut forgery, "body-form", 6, None);
+    let mut forgery = forge();
+    forgery.edit(4, |body| body["command"]["at"] = json!(1));
+    assert_found(&mut forgery, "time-decreases", 4, None);
+    let mut forgery = forge();
+    forgery.entries.remove(0);
+    assert_found(&mut forgery, "first-entry", 1, None);
+}
+
+#[test]
+fn forged_openings_are_found() {
+    let study = twice_scored();
+    let whole = export_of(&study);
+    let mut forgery = Forgery::of(&whole);
+    let opening = forgery.entries[4].opening.as_mut().unwrap();
+    *opening = opening.replace("\"outcomes.passed\":false", "\"outcomes.passed\":true");
+    assert_found(&mut forgery, "commitment", 5, None);
+
+    // An opening that is left out of an export that leaves nothing out.
+    let mut forgery = Forgery::of(&whole);
+    forgery.entries[4].opening = None;
+    assert_found(&mut forgery, "commitment", 5, None);
+
+    // An opening of an entry that seals nothing.
+    let mut forgery = Forgery::of(&whole);
+    forgery.entries[2].opening = forgery.entries[4].opening.clone();
+    assert_found(&mut forgery, "commitment", 3, None);
+}
+
+/// Copies a record and changes it by hand; returns how it diverges.
+fn edited(study: &Study, sql: &str) -> Code {
+    let bench = Bench::new();
+    let path = bench.put(&fs::read(study.record()).unwrap());
+    let connection = Connection::open(&path).unwrap();
+    connection
+        .execute_batch("DROP TRIGGER entries_are_not_edited; DROP TRIGGER entries_are_not_deleted;")
+        .unwrap();
+    let before = connection.total_changes();
+    connection.execute_batch(sql).unwrap();
+    assert!(
+        connection.total_changes() > before,
+        "nothing was edited: {sql}"
+    );
+    drop(connection);
+    match verify(&path) {
+        Ok(Verdict::Diverged(divergence)) => divergence.code,
+        Ok(Verdict::Verified(_)) => panic!("{sql}: verified"),
+        Err(fault) => panic!("{sql}: {fault}"),
+    }
+}
+
+#[test]
+fn an_edited_row_is_found() {
+    let study = finished();
+    let derived = [
+        "UPDATE runs SET facts = replace(facts, '\"scored\"', '\"unjudged\"') WHERE run = 3",
+        "UPDATE runs SET facts = replace(facts, 'false', 'true') WHERE run = 3",
+        "UPDATE runs SET facts = 'nonsense' WHERE run = 3",
+        "UPDATE runs SET state = 'live' WHERE run = 3",
+        "UPDATE runs SET task = 't9' WHERE run = 3",
+        "UPDATE runs SET arm = 'c' WHERE run = 3",
+        "UPDATE runs SET role = 'control' WHERE run = 3 AND role = 'slot' OR run = 9",
+        "DELETE FROM runs WHERE run = 3",
+        "INSERT INTO runs SELECT 99, role, task, arm, state, facts FROM runs WHERE run = 3",
+        "UPDATE lanes SET facts = replace(facts, 'null', '0')",
+        "UPDATE lanes SET ready = 0",
+        "DELETE FROM lanes WHERE number = 0",
+        "INSERT INTO lanes SELECT draft, 99, ready, facts FROM lanes WHERE number = 0",
+        "UPDATE standing SET facts = replace(facts, '\"slots_ended\":8', '\"slots_ended\":7')",
+        "DELETE FROM standing",
+        "INSERT INTO keys VALUES ('mine', 5)",
+        "INSERT INTO keys SELECT body ->> '$.command.key', 4 FROM entries WHERE seq = 5",
+        "UPDATE drafts SET seq = 2",
+        "DELETE FROM drafts",
+        "INSERT INTO drafts VALUES (2, 1)",
+    ];
+    for sql in derived {
+        assert_eq!(edited(&study, sql), Code::TablesDiffer, "{sql}");
+    }
+    let entries = [
+        (
+            "UPDATE entries SET body = replace(body, '\"user\"', '\"me\"') WHERE seq = 5",
+            Code::Digest,
+        ),
+        (
+            "UPDATE entries SET digest = zeroblob(32) WHERE seq = 5",
+            Code::Digest,
+        ),
+        (
+            "UPDATE entries SET digest = zeroblob(31) WHERE seq = 5",
+            Code::NotARecord,
+        ),
+        ("DELETE FROM entries WHERE seq = 5", Code::Sequence),
+        ("UPDATE entries SET seq = 99 WHERE seq = 5", Code::Sequence),
+        ("UPDATE entries SET opening = NULL", Code::Commitment),
+        (
+            "UPDATE entries SET opening = replace(opening, 'true', 'false')",
+            Code::Commitment,
+        ),
+        ("DELETE FROM entries", Code::NotARecord),
+    ];
+    for (sql, code) in entries {
+        assert_eq!(edited(&study, sql), code, "{sql}");
+    }
+    // The last entry alone is what a published head is for; the tables still show it.
+    let last = "DELETE FROM entries WHERE seq = (SELECT max(seq) FROM entries)";
+    assert_eq!(edited(&study, last), Code::TablesDiffer);
+    for gone in ["runs", "lanes", "standing", "keys", "drafts", "entries"] {
+        let bench = Bench::new();
+        let path = bench.put(&fs::read(study.record()).unwrap());
+        let connection = Connection::open(&path).unwrap();
+        connection
+            .execute_batch(&format!("DROP TABLE {gone}"))
+            .unwrap();
+        drop(connection);
+        assert!(
+            matches!(verify(&path), Ok(Verdict::Diverged(_))),
+            "without {gone}"
+        );
+    }
+}
+
+#[test]
+fn the_guards_of_the_tables_hold() {
+    let study = finished();
+    let connection = Connection::open(study.record()).unwrap();
+    for sql in [
+        "UPDATE entries SET body = ''",
+        "DELETE FROM entries WHERE seq = 3",
+    ] {
+        assert!(connection.execute_batch(sql).is_err(), "{sql}");
+    }
+    drop(connection);
+    study.verify();
+}
+
+fn exported(path: &Path) -> Option<Vec<u8>> {
+    let mut whole = Vec::new();
+    let mut store = Store::read(path).ok()?;
+    store.export(&mut whole, false).ok()?;
+    Some(whole)
+}
+
+#[test]
+fn a_flipped_bit_in_a_record_is_found_or_changes_nothing() {
+    let mut dice = Dice::new("record flips");
+    let study = finished();
+    let whole = fs::read(study.record()).unwrap();
+    let export = export_of(&study);
+    let mut found = 0;
+    let mut places = places(&mut dice, whole.len(), 200);
+    places.extend(0..100);
+    for place in &places {
+        let mut changed = whole.clone();
+        changed[*place] ^= 1 << dice.below(8);
+        let bench = Bench::new();
+        let path = bench.put(&changed);
+        match verify(&path) {
+            Ok(Verdict::Diverged(_)) => found += 1,
+            Ok(Verdict::Verified(_)) => {
+                assert_eq!(exported(&path).as_ref(), Some(&export), "byte {place}");
+            }
+            // The number of the tables' version is nobody's to check but the one who knows it.
+            Err(fault) if fault.code() == "record-newer" => {
+                assert!((60..64).contains(place), "byte {place}: {fault}");
+            }
+            Err(fault) => panic!("byte {place}: {fault}"),
+        }
+    }
+    println!(
+        "record flips: {found} of {} found, the others changed nothing",
+        places.len()
+    );
+}
+
+#[test]
+fn nothing_sealed_is_in_an_export_before_the_end() {
+    let study = Recipe {
+        seal: true,
+        ..hand_recipe()
+    }
+    .lay();
+    study.register();
+    let (task, arm) = next(&study, "t0", "a");
+    if study.entries().len() == 3 && study.entries()[2]["ruling"]["granted"].is_null() {
+        study.data(&["start", &task, &arm]);
+    }
+    study.data(&["finish", "1", "--exit", "7"]);
+    study.write(
+        "report",
+        r#"{"correct": true, "bytes": 31337, "note": "canary-6b1f"}"#,
+    );
+    study.data(&["score", "1", "--report", "report"]);
+    study.verify();
+
+    let sealed = study.data(&["export", "--to", "sealed.jsonl"]);
+    assert_eq!(sealed["sealed"], true);
+    let text = fs::read_to_string(study.base.join("sealed.jsonl")).unwrap();
+    let secrets = [
+        "canary-6b1f",
+        "31337",
+        "\"exit\"",
+        "\"opening\"",
+        "\"outcomes.passed\":true",
+        "\"outcomes.passed\":false",
+    ];
+    for secret in secrets {
+        assert!(!text.contains(secret), "{secret}");
+    }
+    let said = study.prereg(&["verify", "sealed.jsonl"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(
+        said.out.contains("1 scores are sealed") || said.out.contains("1 score is sealed"),
+        "{said:?}"
+    );
+    assert_eq!(study.data(&["verify", "sealed.jsonl"])["withheld"], 1);
+    // A sealed export with an opening in it says something of itself that is not so.
+    let opened = study.entries().len();
+    for told in [
+        study.prereg(&["show", "1"]),
+        study.prereg(&["status"]),
+        study.prereg(&["show", "1", "--json"]),
+        study.prereg(&["status", "--json"]),
+    ] {
+        assert_eq!(told.code, Some(0));
+        assert!(
+            !told.out.contains("canary-6b1f") && !told.out.contains("\"passed\":true"),
+            "{told:?}"
+        );
+        assert!(
+            !told.out.contains("exit 7") && !told.out.contains("\"exit\":7"),
+            "{told:?}"
+        );
+    }
+    assert_eq!(study.entries().len(), opened, "looking is not recorded");
+
+    let unsealed = study.data(&["export", "--to", "unsealed.jsonl", "--unblind"]);
+    assert_eq!(unsealed["sealed"], false);
+    let text = fs::read_to_string(study.base.join("unsealed.jsonl")).unwrap();
+    assert!(text.contains("canary-6b1f") && text.contains("\"exit\":7"));
+    assert!(text.lines().last().unwrap().contains("\"unblind\""));
+    study.verify();
+    assert_eq!(study.data(&["verify", "unsealed.jsonl"])["withheld"], 0);
+    assert_eq!(study.data(&["status"])["standing"]["unblinded"], 1);
+    // Whoever looked once has to say so again.
+    assert_eq!(
+        study.data(&["export", "--to", "again.jsonl"])["sealed"],
+        true
+    );
+
+    // What is sealed cannot be changed either.
+    let whole = fs::read(study.base.join("sealed.jsonl")).unwrap();
+    let bench = Bench::new();
+    let mut dice = Dice::new("sealed flips");
+    for place in places(&mut dice, whole.len(), 60) {
+        let mut changed = whole.clone();
+        changed[place] ^= 1 << dice.below(8);
+        bench.divergence(&changed, &format!("byte {place}"));
+    }
+}
+
+#[test]
+fn what_is_no_record_is_said_to_be_none() {
+    let bench = Bench::new();
+    for bytes in [
+        &b""[..],
+        b"SQLite format 3\0",
+        b"\0",
+        b"{}\n",
+        b"\xff\xfe\n",
+        b"SQLite format 3\0 and nothing else that a database has",
+    ] {
+        let code = bench.divergence(bytes, "nonsense");
+        assert!(
+            matches!(code, Code::NotARecord | Code::LineSyntax),
+            "{code:?}"
+        );
+    }
+    // Somebody else's database is refused, and left as it was.
+    let path = bench.folder.path().join("other.db");
+    let connection = Connection::open(&path).unwrap();
+    connection
+        .execute_batch("CREATE TABLE mine (x); INSERT INTO mine VALUES (1)")
+        .unwrap();
+    drop(connection);
+    let before = fs::read(&path).unwrap();
+    assert!(matches!(verify(&path), Ok(Verdict::Diverged(_))));
+    let study = Recipe::default().lay();
+    let said = study.prereg(&[
+        "register",
+        "study.toml",
+        "--db",
+        path.to_str().unwrap(),
+        "--json",
+    ]);
+    assert_eq!(
+        (said.code, said.error_code()),
+        (Some(1), "not-a-record".to_owned())
+    );
+    assert!(
+        fs::read(&path).unwrap() == before,
+        "a foreign database was changed"
+    );
+    let said = study.prereg(&["verify", "none", "--json"]);
+    assert_eq!(
+        (said.code, said.error_code()),
+        (Some(1), "record-not-found".to_owned())
+    );
+    let said = study.prereg(&["verify", ".", "--json"]);
+    assert_eq!(said.code, Some(1), "{said:?}");
+}
