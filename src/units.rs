@@ -132,7 +132,11 @@ impl FromStr for Micros {
             "s" => 1_000_000,
             "m" => 60_000_000,
             "h" => 3_600_000_000_u64,
-            _ => return Err(format!("`{text}` is not a duration such as \"45m\"")),
+            _ => {
+                return Err(format!(
+                    "`{text}` is not a duration such as \"45m\" (ms, s, m or h)"
+                ));
+            }
         };
         let count = text[..unit_at].parse::<u64>().ok();
         count

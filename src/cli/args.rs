@@ -201,6 +201,9 @@ pub(super) struct Score {
     /// The judge's report.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
+    /// The judge left no report.
+    #[arg(long, conflicts_with = "report")]
+    pub no_report: bool,
     /// The arm's claim.
     #[arg(long, value_name = "FILE")]
     pub claim: Option<PathBuf>,
@@ -217,6 +220,9 @@ pub(super) struct Score {
 pub(super) struct Status {
     /// The record; without it, the only `*.prereg.db` of this folder.
     pub record: Option<PathBuf>,
+    /// The same, for symmetry with the verbs whose arguments are something else.
+    #[arg(long, value_name = "RECORD", conflicts_with = "record")]
+    pub db: Option<PathBuf>,
     /// Shows outcomes before the study has ended; this is recorded.
     #[arg(long)]
     pub unblind: bool,
@@ -253,6 +259,9 @@ pub(super) struct Verify {
 pub(super) struct Export {
     /// The record; without it, the only `*.prereg.db` of this folder.
     pub record: Option<PathBuf>,
+    /// The same, for symmetry with the verbs whose arguments are something else.
+    #[arg(long, value_name = "RECORD", conflicts_with = "record")]
+    pub db: Option<PathBuf>,
     /// The file to write; without it, standard output.
     #[arg(long, value_name = "FILE")]
     pub to: Option<PathBuf>,

@@ -7,16 +7,17 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::args::{Export, Show, Status, Verify};
-use super::results;
-use super::run::count;
+use super::results::{self, counted};
+use super::run::{count, runs_folder};
 use super::said::{Failure, Said};
 use super::study::{apply, find_record};
-use crate::engine::command::Action;
+use crate::engine::command::{Action, Cause, Judged};
 use crate::engine::rules::Rules;
 use crate::engine::slice::{Run, Standing};
 use crate::record::audit::Audit;
 use crate::runner::clock;
 use crate::store::{self, Request, Store, Verdict};
+use crate::units::RunId;
 
 /// What no verification can show.
 const NOT_SHOWN: &str = "\
@@ -49,7 +50,7 @@ fn is_sealed(rules: &Rules, standing: &Standing) -> bool {
 
 /// Shows where a study stands.
 pub(super) fn status(args: &Status) -> Result<Said, Failure> {
-    let record = find_record(args.record.as_deref())?;
+    let record = find_record(args.record.as_deref().or(args.db.as_deref()))?;
     let mut store = look(&record, args.unblind, &args.actor)?;
     let standing = store.standing()?;
     let Some(rules) = store.rules()? else {
@@ -93,7 +94,13 @@ pub(super) fn status(args: &Status) -> Result<Said, Failure> {
     }
     match &tally {
         None => text.push_str("  outcomes  sealed until the study has ended\n"),
-        Some(tally) => text.push_str(&results::table(tally)),
+        Some(tally) => {
+            if standing.completed.is_none() {
+                text.push_str("  so far    slots that have not ended count as missing\n");
+            }
+            text.push_str(&results::failed_controls(&tally.controls).unwrap_or_default());
+            text.push_str(&results::table(tally));
+        }
     }
     text.push_str(&format!(
         "  head      {} {}   {}\n",
@@ -131,12 +138,20 @@ pub(super) fn show(args: &Show) -> Result<Said, Failure> {
     };
     let rules = store.rules()?;
     let of_plan = run.place.is_some_and(|place| place.lane.draft == 0);
-    let sealed =
-        of_plan && !args.unblind && rules.is_some_and(|rules| is_sealed(&rules, &standing));
-    Ok(Said::done(run_text(&run, sealed), run_json(run, sealed)))
+    let sealed = of_plan
+        && !args.unblind
+        && rules
+            .as_ref()
+            .is_some_and(|rules| is_sealed(rules, &standing));
+    let mut text = run_text(&run, rules.as_deref(), sealed);
+    let outputs = outputs(&record, &store, run.run)?;
+    for path in &outputs {
+        text.push_str(&format!("  output    {path}\n"));
+    }
+    Ok(Said::done(text, run_json(run, sealed, outputs)))
 }
 
-fn run_text(run: &Run, sealed: bool) -> String {
+fn run_text(run: &Run, rules: Option<&Rules>, sealed: bool) -> String {
     let place = match run.place {
         None => "control".to_owned(),
         Some(place) if place.lane.draft > 0 => format!(
@@ -162,13 +177,16 @@ fn run_text(run: &Run, sealed: bool) -> String {
         run.state.text(),
         run.started_at
     );
+    if let Some(reason) = reason(run, rules) {
+        text.push_str(&format!("  reason    {reason}\n"));
+    }
     if let Some(at) = run.ended_at {
         text.push_str(&format!("  ended     {at}\n"));
     }
     if let Some(ending) = &run.ending {
-        let wall = ending
-            .wall
-            .map_or("unknown".to_owned(), |wall| format!("{} ms", wall.millis()));
+        let wall = ending.wall.map_or("unknown".to_owned(), |wall| {
+            format!("{}.{} ms", wall.millis(), wall.0 % 1000 / 100)
+        });
         let limit = if ending.timed_out {
             ", ended by its limit"
         } else {
@@ -202,12 +220,66 @@ fn run_text(run: &Run, sealed: bool) -> String {
     text
 }
 
-fn run_json(run: Run, sealed: bool) -> Value {
+/// Returns what is known of why a run is unjudged.
+fn reason(run: &Run, rules: Option<&Rules>) -> Option<String> {
+    if run.note.is_some() {
+        return run.note.clone();
+    }
+    let left = run.left.as_ref()?;
+    match (run.cause?, &left.judge) {
+        (
+            Cause::JudgeError,
+            Some(Judged {
+                fault: Some(fault), ..
+            }),
+        ) => Some(fault.clone()),
+        (
+            Cause::JudgeError,
+            Some(Judged {
+                exit: Some(exit), ..
+            }),
+        ) => Some(format!("the judge ended with exit status {exit}")),
+        (
+            Cause::JudgeError,
+            Some(Judged {
+                signal: Some(signal),
+                ..
+            }),
+        ) => Some(format!("signal {signal} ended the judge")),
+        (Cause::BadReport, _) => {
+            let fault = rules?
+                .scorer()
+                .ok()?
+                .read_report(left.report.as_deref()?.as_bytes())
+                .err()?;
+            let at = fault
+                .pointer
+                .filter(|pointer| !pointer.is_empty())
+                .map_or(String::new(), |pointer| format!(" (at {pointer})"));
+            Some(format!("{}{at}", fault.message))
+        }
+        _ => None,
+    }
+}
+
+/// Returns the files that keep what a run and its judge have printed.
+fn outputs(record: &Path, store: &Store, run: RunId) -> Result<Vec<String>, Failure> {
+    let runs = runs_folder(store, record)?;
+    let names = ["stdout", "stderr", "judge.stdout", "judge.stderr"];
+    let paths = names.iter().map(|name| runs.join(format!("{run}.{name}")));
+    Ok(paths
+        .filter(|path| path.is_file())
+        .map(|path| path.display().to_string())
+        .collect())
+}
+
+fn run_json(run: Run, sealed: bool, outputs: Vec<String>) -> Value {
     let run = if sealed {
         Run {
             execution: None,
             evidence: None,
             outcomes: None,
+            left: None,
             ..run
         }
     } else {
@@ -216,6 +288,7 @@ fn run_json(run: Run, sealed: bool) -> Value {
     let mut json = serde_json::to_value(&run).unwrap_or_default();
     if let Some(object) = json.as_object_mut() {
         object.insert("sealed".to_owned(), Value::from(sealed));
+        object.insert("outputs".to_owned(), Value::from(outputs));
     }
     json
 }
@@ -242,24 +315,27 @@ fn verified(audit: &Audit) -> Said {
     let registered = match audit.registered_at {
         None => "not registered".to_owned(),
         Some(at) => format!(
-            "registered {at}, after {} pilot runs",
-            audit.pilots_before_registration
+            "registered {at}, after {}",
+            counted(audit.pilots_before_registration, "pilot run", "pilot runs")
         ),
     };
+    let entries = counted(audit.head.seq, "entry", "entries");
+    let rulings = counted(audit.rulings, "ruling", "rulings");
+    let refusals = counted(audit.refusals, "refusal", "refusals");
+    let ended = standing.slots_ended;
     let mut text = format!(
-        "verified    {} entries; chain and {} rulings agree, {} of them refusals\n            {registered}; {} of {slots} slots have ended\n",
-        audit.head.seq, audit.rulings, audit.refusals, standing.slots_ended
+        "verified    {entries}; chain and {rulings} agree, {refusals} among them\n            {registered}; {ended} of {slots} slots have ended\n",
     );
     if audit.withheld > 0 {
+        let scores = counted(audit.withheld, "score is sealed", "scores are sealed");
         text.push_str(&format!(
-            "            {} scores are sealed: that they follow from their evidence is not shown\n",
-            audit.withheld
+            "            {scores}: that the evidence leads to the outcomes is not shown\n"
         ));
     }
     if standing.unblinded > 0 {
+        let times = counted(standing.unblinded, "time", "times");
         text.push_str(&format!(
-            "            outcomes were looked at {} times before the study had ended\n",
-            standing.unblinded
+            "            outcomes were looked at {times} before the study had ended\n"
         ));
     }
     text.push_str(&format!(
@@ -283,7 +359,7 @@ fn verified(audit: &Audit) -> Said {
 
 /// Writes the record as one file.
 pub(super) fn export(args: &Export, as_json: bool) -> Result<Said, Failure> {
-    let record = find_record(args.record.as_deref())?;
+    let record = find_record(args.record.as_deref().or(args.db.as_deref()))?;
     let mut store = look(&record, args.unblind, &args.actor)?;
     let standing = store.standing()?;
     let sealed = !args.unblind

@@ -78,8 +78,8 @@ impl Bar {
         let rest = u128::from(progress.slots - progress.ended);
         let seconds = (self.started.elapsed().as_millis() * rest).checked_div(done * 1000);
         match seconds {
-            None => String::new(),
-            Some(seconds @ 0..120) => format!("   about {seconds} s left"),
+            None | Some(0) => String::new(),
+            Some(seconds @ 1..120) => format!("   about {seconds} s left"),
             Some(seconds @ 120..7200) => format!("   about {} min left", seconds / 60),
             Some(seconds) => format!("   about {} h left", seconds / 3600),
         }

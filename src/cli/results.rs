@@ -2,8 +2,10 @@
 
 use serde_json::Value;
 
-use crate::protocol::model::OutcomeKind;
-use crate::report::tally::{ArmTally, ControlTally, Figure, OutcomeTally, Tally, dollars, percent};
+use crate::protocol::model::{Expect, OutcomeKind};
+use crate::report::tally::{
+    ArmTally, ControlTally, ControlVerdict, Figure, OutcomeTally, Tally, dollars, percent,
+};
 
 /// Returns the table of outcomes by arm, and the controls.
 pub(super) fn table(tally: &Tally) -> String {
@@ -47,7 +49,15 @@ pub(super) fn table(tally: &Tally) -> String {
 fn cell(outcome: &OutcomeTally, arm: &ArmTally) -> String {
     match arm.value {
         Figure::Count { count, of } => {
-            format!("{} {count} of {of} ({})", arm.arm, percent(count, of))
+            let missing = match of - arm.known.min(of) {
+                0 => String::new(),
+                missing => format!(", {missing} missing"),
+            };
+            format!(
+                "{} {count} of {of} ({}{missing})",
+                arm.arm,
+                percent(count, of)
+            )
         }
         Figure::Mean { mean: None } => format!("{} no value in {} slots", arm.arm, arm.slots),
         Figure::Mean { mean: Some(mean) } => format!(
@@ -81,20 +91,35 @@ fn controls(controls: &[ControlTally]) -> String {
         .iter()
         .map(|control| format!("{} {} of {}", control.control, control.count, control.of))
         .collect();
-    let failed: Vec<&str> = controls
-        .iter()
-        .filter(|control| !control.holds)
-        .map(|control| control.control.as_str())
-        .collect();
-    let verdict = if failed.is_empty() {
-        "the instrument works".to_owned()
+    let all = |verdict| controls.iter().all(|control| control.verdict == verdict);
+    let verdict = if failed_controls(controls).is_some() {
+        "the outcomes cannot be trusted"
+    } else if all(ControlVerdict::Holds) {
+        "the instrument works"
     } else {
-        format!(
-            "{} failed; the outcomes cannot be trusted",
-            failed.join(", ")
-        )
+        "as expected so far"
     };
     format!("{}: {verdict}", each.join(", "))
+}
+
+/// Returns the line that says which controls failed, if any did.
+pub(super) fn failed_controls(controls: &[ControlTally]) -> Option<String> {
+    let failed = controls
+        .iter()
+        .filter(|control| control.verdict == ControlVerdict::Fails);
+    let each: Vec<String> = failed
+        .map(|control| {
+            let expected = match control.expect {
+                Expect::AllResolved => "all",
+                Expect::NoneResolved => "none",
+            };
+            format!(
+                "the control `{}` has {} of {} and must have {expected}",
+                control.control, control.count, control.of
+            )
+        })
+        .collect();
+    (!each.is_empty()).then(|| format!("failed      {}\n", each.join("; ")))
 }
 
 /// Returns the line that says how many slots are scored, and what became of the others.
@@ -127,5 +152,14 @@ pub(super) fn value(value: &Value) -> String {
         Value::Bool(true) => "yes".to_owned(),
         Value::Bool(false) => "no".to_owned(),
         other => other.to_string(),
+    }
+}
+
+/// Counts things in words: `1 entry`, `2 entries`.
+pub(super) fn counted(count: u64, one: &str, many: &str) -> String {
+    if count == 1 {
+        format!("1 {one}")
+    } else {
+        format!("{count} {many}")
     }
 }

@@ -16,18 +16,19 @@ use super::said::{Failure, Said};
 use super::study::{Loaded, apply, folder_of};
 use crate::engine::refusal::Refusal;
 use crate::protocol::frame;
-use crate::protocol::model::SplitKind;
+use crate::protocol::model::CauseWord;
 use crate::report::tally::{Counter, Tally};
 use crate::runner::clock;
 use crate::runner::session::{self, Brake, End, Task};
 use crate::runner::signals::{self, Wish};
-use crate::store::{Request, Store};
+use crate::store::{Fault, Request, Store};
 
 /// Runs a study as far as it goes.
 pub(super) fn run(args: &Run) -> Result<Said, Failure> {
     let loaded = Loaded::read(&args.file)?;
     loaded.enforced()?;
     let record = loaded.record(args.db.as_deref());
+    sayable(&loaded, args, &record)?;
     let mut store = Store::create(&record, clock::now)?;
     let bar = Arc::new(Bar::new(args.quiet));
     let announced = admit(&mut store, &loaded, args, &bar)?;
@@ -66,16 +67,7 @@ fn admit(store: &mut Store, loaded: &Loaded, args: &Run, bar: &Bar) -> Result<bo
                 action: loaded.open(),
             },
         )?;
-        return pilots_open(store, loaded).map(|()| true);
-    }
-    let splits = loaded.checked.registration.protocol.splits.as_ref();
-    let has_pilot =
-        splits.is_some_and(|splits| splits.values().any(|kind| *kind == SplitKind::Pilot));
-    if has_pilot && !args.register && store.standing()?.registered.is_none() {
-        return Err(Failure::Usage {
-            code: "pilot-or-register",
-            message: "this protocol declares a pilot split: say --pilot to execute it, or --register to end pilots and register".to_owned(),
-        });
+        return Ok(true);
     }
     let new = register_in(store, loaded, &args.actor)?;
     if new && !args.quiet {
@@ -84,21 +76,39 @@ fn admit(store: &mut Store, loaded: &Loaded, args: &Run, bar: &Bar) -> Result<bo
     Ok(new)
 }
 
-/// Refuses pilots of a study that is registered.
-fn pilots_open(store: &mut Store, loaded: &Loaded) -> Result<(), Failure> {
+/// Refuses a command line that does not fit the protocol, before anything is written.
+fn sayable(loaded: &Loaded, args: &Run, record: &Path) -> Result<(), Failure> {
+    let protocol = &loaded.checked.registration.protocol;
     let tasks = &loaded.checked.tasks;
-    let pilots = frame::draw(&loaded.checked.registration.protocol, tasks).pilot;
-    let first = pilots.first().map(|task| tasks[*task].id.clone());
-    match (store.standing()?.registered, first) {
-        (_, None) => Err(Failure::Usage {
-            code: "no-pilot",
-            message: "no task of this protocol is in a pilot split".to_owned(),
-        }),
-        (Some(_), Some(task)) => Err(Failure::Refused {
+    let pilot = frame::draw(protocol, tasks)
+        .pilot
+        .first()
+        .map(|task| tasks[*task].id.clone());
+    let (registered, text) = match Store::read(record) {
+        Ok(mut store) => (
+            store.standing()?.registered.is_some(),
+            store.protocol_text()?,
+        ),
+        Err(Fault::NotFound(_)) => (false, None),
+        Err(fault) => return Err(fault.into()),
+    };
+    let usage = |code, message: &str| {
+        Err(Failure::Usage {
+            code,
+            message: message.to_owned(),
+        })
+    };
+    match pilot {
+        None if args.pilot => usage("no-pilot", "no task of this protocol is in a pilot split"),
+        Some(task) if args.pilot && registered => Err(Failure::Refused {
             refusal: Refusal::SplitClosed { task },
-            text: store.protocol_text()?,
+            text,
         }),
-        (None, Some(_)) => Ok(()),
+        Some(_) if !args.pilot && !args.register && !registered => usage(
+            "pilot-or-register",
+            "this protocol has pilot tasks: say --pilot to execute them, or --register to end pilots and register",
+        ),
+        _ => Ok(()),
     }
 }
 
@@ -122,15 +132,27 @@ fn execute(
         code: "signals",
         message: error.to_string(),
     })?;
+    let attempts = &loaded.checked.registration.protocol.attempts;
+    let rerun = attempts.rerun.contains(&CauseWord::Cancelled);
+    let slots = if rerun {
+        "may be attempted again"
+    } else {
+        "end without an outcome, since `rerun` does not name cancelled"
+    };
     let listening = {
         let (brake, bar) = (brake.clone(), Arc::clone(bar));
         signals::listen(move |wish| match wish {
             Wish::Drain => {
-                bar.say("ending      nothing more starts; live runs are let to end. Ctrl-C again ends them, and they count as cancelled");
+                bar.say(&format!(
+                    "ending      nothing more starts, and live runs are let to end
+            Ctrl-C again ends them as cancelled: their slots {slots}"
+                ));
                 brake.drain();
             }
             Wish::End => {
-                bar.say("ending      live runs are ended, and count as cancelled");
+                bar.say(&format!(
+                    "ending      live runs are ended as cancelled: their slots {slots}"
+                ));
                 brake.end();
             }
         })
@@ -153,7 +175,7 @@ fn execute(
 }
 
 /// Returns where the runs of this very record have their folders.
-fn runs_folder(store: &Store, record: &Path) -> Result<PathBuf, Failure> {
+pub(super) fn runs_folder(store: &Store, record: &Path) -> Result<PathBuf, Failure> {
     let first = store
         .first_digest()?
         .map_or_else(String::new, |digest| digest.to_string());
@@ -190,7 +212,8 @@ fn finished(
     let (scored, rest) = line.split_once(';').unwrap_or((&line, ""));
     let text = if with_table {
         format!(
-            "complete    {scored}{after};{rest}\n\n{}  {:<10}  {} {}   {}\n\nprereg verify {}      derive every decision again\n",
+            "complete    {scored}{after};{rest}\n{}\n{}  {:<10}  {} {}   {}\n\nprereg verify {}      derive every decision again\n",
+            results::failed_controls(&tally.controls).unwrap_or_default(),
             results::table(&tally),
             "head",
             head.seq,
@@ -219,20 +242,28 @@ fn pilot_done(store: &mut Store) -> Result<Said, Failure> {
 
 fn waiting(store: &mut Store) -> Result<Said, Failure> {
     let standing = store.standing()?;
+    let listed = |runs: Vec<String>, what: &str| {
+        if runs.is_empty() {
+            String::new()
+        } else {
+            format!("            {what}: {}\n", runs.join(", "))
+        }
+    };
+    let live = listed(
+        standing.live.keys().map(ToString::to_string).collect(),
+        "live runs, executed elsewhere",
+    );
+    let ended = listed(
+        standing.ended.iter().map(ToString::to_string).collect(),
+        "ended runs that wait for `prereg score`",
+    );
     let text = format!(
-        "waiting     {} of {} slots have ended; the next may start once the runs executed elsewhere have ended: {}\n",
-        standing.slots_ended,
-        standing.slots,
-        standing
-            .live
-            .keys()
-            .map(ToString::to_string)
-            .collect::<Vec<_>>()
-            .join(", "),
+        "waiting     {} of {} slots have ended\n{live}{ended}",
+        standing.slots_ended, standing.slots
     );
     Ok(Said {
         text,
-        json: json!({ "state": "waiting", "head": store.head()? }),
+        json: json!({ "state": "waiting", "live": standing.live, "ended": standing.ended, "head": store.head()? }),
         exit: Exit::Refusal,
     })
 }

@@ -9,12 +9,14 @@ use super::said::{Defects, Failure, Said};
 use super::study::{apply, find_record, folder_of};
 use crate::engine::command::{Action, Ending, Evidence, Executed, Execution, Judged};
 use crate::engine::event::Event;
+use crate::engine::refusal::Refusal;
 use crate::engine::scoring::EVIDENCE_MAX;
 use crate::folder::DiskFolder;
 use crate::protocol::defect::{Code, Defect, Place};
 use crate::protocol::folder::Folder;
 use crate::runner::clock;
 use crate::store::{Receipt, Request, Store};
+use crate::units::RunId;
 
 fn open(which: &Which) -> Result<Store, Failure> {
     Ok(Store::open(&find_record(which.db.as_deref())?, clock::now)?)
@@ -56,14 +58,28 @@ pub(super) fn start(args: &Start) -> Result<Said, Failure> {
     let slot = place.map_or("control".to_owned(), |place| {
         format!("repeat {}, attempt {}", place.repeat, place.attempt)
     });
-    let text = format!("started     run {run}   {arm} on `{task}`, {slot}\n");
+    let text = format!(
+        "started     run {run}   {arm} on `{task}`, {slot}\n            when it has ended: prereg finish {run} --exit STATUS\n"
+    );
     let json = json!({ "run": run, "task": task, "arm": arm, "place": place, "seed": seed, "entry": receipt.seq, "repeated": receipt.repeated });
     Ok(Said::done(text, json))
+}
+
+/// Refuses to report on a run that `prereg run` executes.
+fn elsewhere(store: &mut Store, run: RunId) -> Result<(), Failure> {
+    match store.run(run)? {
+        Some(found) if found.executed == Executed::Here => Err(Failure::Refused {
+            refusal: Refusal::ExecutedHere { run },
+            text: None,
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// Reports an ending.
 pub(super) fn finish(args: &Finish) -> Result<Said, Failure> {
     let mut store = open(&args.which)?;
+    elsewhere(&mut store, args.run)?;
     let ending = Ending {
         wall: args.wall,
         timed_out: args.timed_out,
@@ -79,13 +95,34 @@ pub(super) fn finish(args: &Finish) -> Result<Said, Failure> {
         execution: Some(execution),
     };
     let receipt = apply(&mut store, request(&args.writes, action))?;
-    Ok(told(args.run, &receipt, "ended"))
+    let mut said = told(args.run, &receipt, "ended");
+    if receipt
+        .ruling
+        .as_deref()
+        .is_ok_and(|events| events.len() == 1)
+    {
+        said.text
+            .push_str(&format!("            then: prereg score {}\n", args.run));
+    }
+    Ok(said)
 }
 
 /// Reports what a run is scored from. A report that breaks its schema is a defect: nothing is written.
 pub(super) fn score(args: &Score) -> Result<Said, Failure> {
     let mut store = open(&args.which)?;
+    elsewhere(&mut store, args.run)?;
     let rules = store.rules()?;
+    let judged = rules
+        .as_ref()
+        .is_some_and(|rules| rules.protocol().judge.is_some());
+    if judged && args.report.is_none() && !args.no_report {
+        let message =
+            "this protocol has a judge: name its --report, or say --no-report if it left none";
+        return Err(Failure::Usage {
+            code: "no-report",
+            message: message.to_owned(),
+        });
+    }
     let report = args.report.as_deref().map(read_evidence).transpose()?;
     let claim = args.claim.as_deref().map(read_evidence).transpose()?;
     if let (Some(rules), Some(path), Some(text)) = (&rules, &args.report, &report) {
@@ -110,7 +147,6 @@ pub(super) fn score(args: &Score) -> Result<Said, Failure> {
             ));
         }
     }
-    let judged = rules.is_some_and(|rules| rules.protocol().judge.is_some());
     let judge = judged.then(|| Judged {
         exit: Some(0),
         ..Judged::default()
@@ -127,7 +163,7 @@ pub(super) fn score(args: &Score) -> Result<Said, Failure> {
     Ok(told(args.run, &receipt, "scored"))
 }
 
-fn told(run: crate::units::RunId, receipt: &Receipt, word: &str) -> Said {
+fn told(run: RunId, receipt: &Receipt, word: &str) -> Said {
     let events = receipt.ruling.as_deref().unwrap_or_default();
     let cause = events.iter().find_map(|event| match event {
         Event::Unjudged { cause, .. } => Some(cause.text()),

@@ -80,7 +80,7 @@ pub fn due(rules: Option<&Rules>, slice: &Slice, command: &Command) -> Vec<RunId
                 .collect(),
             _ => Vec::new(),
         },
-        Action::Finish { run, .. } | Action::Score { run, .. } => {
+        Action::Finish { run, .. } | Action::Score { run, .. } | Action::Close { run, .. } => {
             let refuses =
                 rules.protocol().attempts.late_report == crate::protocol::model::LateReport::Refuse;
             if refuses && stale(run) {
@@ -384,7 +384,7 @@ fn finish(rules: &Rules, slice: &Slice, run: RunId, ending: &Ending) -> Ruling {
 
 fn score(rules: &Rules, slice: &Slice, run: RunId, evidence: Option<&Evidence>) -> Ruling {
     let scored = known(slice, run)?;
-    if scored.state == State::Scored
+    if scored.is_closed()
         && scored.evidence.is_some()
         && scored.evidence == evidence.map(evidence_digest)
     {

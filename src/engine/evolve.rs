@@ -130,6 +130,8 @@ fn started(slice: &mut Slice, at: Time, event: &Event) {
         ending: None,
         execution: None,
         evidence: None,
+        left: None,
+        note: None,
         outcomes: None,
     };
     slice.runs.insert(*run, Some(opened));
@@ -163,10 +165,12 @@ fn keep_report(slice: &mut Slice, action: &Action) {
             run.execution.clone_from(execution);
         }),
         Action::Score { run, evidence } => change(slice, *run, |run| {
-            if run.state == State::Scored {
-                run.evidence = evidence.as_ref().map(evidence_digest);
+            run.evidence = evidence.as_ref().map(evidence_digest);
+            if run.state == State::Unjudged {
+                run.left.clone_from(evidence);
             }
         }),
+        Action::Close { run, note, .. } => change(slice, *run, |run| run.note.clone_from(note)),
         _ => {}
     }
 }

@@ -119,6 +119,11 @@ pub enum Refusal {
         /// The cause.
         cause: Cause,
     },
+    /// `prereg run` executes the run, and reports on it itself.
+    ExecutedHere {
+        /// The run.
+        run: RunId,
+    },
     /// The operation's key was used for another command.
     KeyReused {
         /// The key.
@@ -169,6 +174,7 @@ impl Refusal {
             Self::NotEnded { .. } => "not-ended",
             Self::NotStale { .. } => "not-stale",
             Self::NotACause { .. } => "not-a-cause",
+            Self::ExecutedHere { .. } => "executed-here",
             Self::KeyReused { .. } => "key-reused",
         }
     }
@@ -285,6 +291,10 @@ impl fmt::Display for Refusal {
                 f,
                 "`{}` is found by the engine and not reported",
                 cause.text()
+            ),
+            Self::ExecutedHere { run } => write!(
+                f,
+                "run {run} is executed by `prereg run`, which reports on it itself"
             ),
             Self::KeyReused { key } => write!(f, "the key `{key}` belongs to another command"),
         }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::command::{Action, Cause, Command, Ending, Executed, Execution};
+use super::command::{Action, Cause, Command, Ending, Evidence, Executed, Execution};
 use super::event::{LaneId, Outcomes, Place};
 use super::rules::{Phase, Rules};
 use crate::units::{Digest, RunId, Time};
@@ -90,6 +90,12 @@ pub struct Run {
     pub execution: Option<Execution>,
     /// The digest of what it was scored from; sealed.
     pub evidence: Option<Digest>,
+    /// What a report that left it unjudged was made from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub left: Option<Evidence>,
+    /// What happened to a run that was closed, for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
     /// Its outcomes; sealed.
     pub outcomes: Option<Outcomes>,
 }

@@ -86,8 +86,20 @@ pub struct ControlTally {
     pub count: u64,
     /// How many runs there are.
     pub of: u64,
-    /// Whether it is as expected, for every drawn task.
-    pub holds: bool,
+    /// Whether it is as expected.
+    pub verdict: ControlVerdict,
+}
+
+/// Whether a control is as expected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ControlVerdict {
+    /// It is, for every drawn task.
+    Holds,
+    /// It is so far; not every drawn task has been tried.
+    SoFar,
+    /// It is not, or a run of it could not be judged.
+    Fails,
 }
 
 /// Counts runs one after another.
@@ -154,12 +166,16 @@ impl<'a> Counter<'a> {
                 else {
                     return;
                 };
-                let value = run
-                    .outcomes
-                    .as_ref()
-                    .and_then(|outcomes| outcomes.get(&protocol.controls[control].outcome));
-                self.controls
-                    .insert((control, run.task), value.and_then(Value::as_bool));
+                if run.is_closed() {
+                    let outcome = &protocol.controls[control].outcome;
+                    let value = run
+                        .outcomes
+                        .as_ref()
+                        .and_then(|outcomes| outcomes.get(outcome)?.as_bool());
+                    // The first result stands; another run of the same control changes nothing.
+                    let first = self.controls.entry((control, run.task)).or_default();
+                    *first = first.or(value);
+                }
             }
         }
     }
@@ -225,33 +241,25 @@ impl<'a> Counter<'a> {
 
     fn control(&self, index: usize) -> ControlTally {
         let control = &self.rules.protocol().controls[index];
-        let results: Vec<Option<bool>> = self
-            .controls
-            .iter()
-            .filter(|((of, _), _)| *of == index)
-            .map(|(_, result)| *result)
-            .collect();
-        let (count, of) = (
-            results
-                .iter()
-                .filter(|result| **result == Some(true))
-                .count() as u64,
-            results.len() as u64,
-        );
-        let whole = of == self.rules.registered_plan().tasks && !results.contains(&None);
-        let holds = whole
-            && count
-                == if control.expect == Expect::AllResolved {
-                    of
-                } else {
-                    0
-                };
+        let of_control = self.controls.iter().filter(|((of, _), _)| *of == index);
+        let results: Vec<Option<bool>> = of_control.map(|(_, result)| *result).collect();
+        let expected = Some(control.expect == Expect::AllResolved);
+        let verdict = if results.iter().any(|result| *result != expected) {
+            ControlVerdict::Fails
+        } else if results.len() as u64 == self.rules.registered_plan().tasks {
+            ControlVerdict::Holds
+        } else {
+            ControlVerdict::SoFar
+        };
         ControlTally {
             control: control.id.clone(),
             expect: control.expect,
-            count,
-            of,
-            holds,
+            count: results
+                .iter()
+                .filter(|result| **result == Some(true))
+                .count() as u64,
+            of: results.len() as u64,
+            verdict,
         }
     }
 }

@@ -97,7 +97,8 @@ impl Checker<'_> {
                     code,
                     &known,
                 );
-            } else if !NOT_LOOKED_FOR.contains(&code.as_str())
+            } else if self.defects.is_empty()
+                && !NOT_LOOKED_FOR.contains(&code.as_str())
                 && !found.iter().any(|weakness| weakness.code.text() == code)
             {
                 let message =
