@@ -313,6 +313,13 @@ fn recognise(connection: &Connection, path: &Path) -> Result<()> {
     };
     let application = pragma("application_id").map_err(|error| foreign(error, path))?;
     let version = pragma("user_version")?;
+    let tables = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| {
+        row.get::<_, i64>(0)
+    })?;
+    if application == 0 && tables == 0 {
+        // Whoever began to make it was killed before there was anything in it.
+        return Err(Fault::NotFound(path.to_owned()));
+    }
     if application != APPLICATION_ID {
         return Err(Fault::NotARecord(path.to_owned()));
     }

@@ -92,7 +92,7 @@ pub fn verify(path: &Path) -> Result<Verdict, Fault> {
 
 fn record(path: &Path) -> Result<Audit, End> {
     let store = Store::read(path).map_err(|fault| match fault {
-        Fault::NotARecord(_) => End::Diverged(Divergence::new(
+        Fault::NotARecord(_) | Fault::NotFound(_) => End::Diverged(Divergence::new(
             Code::NotARecord,
             0,
             "the file is a database, but not a record of prereg",
@@ -117,13 +117,14 @@ fn record(path: &Path) -> Result<Audit, End> {
             Ok(())
         }
     })?;
-    if applied == 0 || applied > auditor.head().seq {
+    let audit = auditor.finish()?;
+    if applied == 0 || applied > audit.head.seq {
         return Err(tables_differ(
-            "the derived tables stand for no entry".to_owned(),
+            "the derived tables stand for an entry that is not there".to_owned(),
         ));
     }
     files.compare(&snapshot)?;
-    Ok(auditor.finish()?)
+    Ok(audit)
 }
 
 fn tables_differ(message: String) -> End {

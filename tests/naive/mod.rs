@@ -27,6 +27,8 @@ enum Standing {
 pub(crate) struct Naive {
     pub(crate) drafts: Vec<Design>,
     pub(crate) facts: Vec<Fact>,
+    /// Reports that were taken, whatever they led to.
+    reported: Vec<(u64, Report)>,
 }
 
 impl Naive {
@@ -34,6 +36,7 @@ impl Naive {
         Self {
             drafts,
             facts: Vec::new(),
+            reported: Vec::new(),
         }
     }
 
@@ -48,7 +51,7 @@ impl Naive {
                 self.late(at, *run, |this| this.finish(*run, *timed_out))
             }
             (Move::Score(run, report), _) => self.late(at, *run, |this| this.score(*run, *report)),
-            (Move::Close(run, cause), _) => self.close(*run, *cause),
+            (Move::Close(run, cause), _) => self.late(at, *run, |this| this.close(*run, *cause)),
             (Move::Expire(run), _) => self.expire(at, *run),
             (Move::Unblind, _) => Ok("unblinded".to_owned()),
         };
@@ -336,26 +339,24 @@ impl Naive {
     }
 
     fn score(&mut self, run: u64, report: Report) -> Result<String, String> {
-        // CHOICE: the same bytes again are a no-op for a scored run; for one that they left
-        // unjudged they are refused, as any other report is.
-        let same = Fact::Scored(run, report);
-        if self.facts.contains(&same) {
+        // The same bytes again are a no-op, whatever they led to.
+        if self.reported.contains(&(run, report)) {
             return Ok("nothing".to_owned());
         }
         if !self.not_closed(run)? {
             return Err("not-ended".to_owned());
         }
+        self.reported.push((run, report));
         if let Some(cause) = report.cause() {
             return Ok(self.unjudge(run, cause));
         }
-        self.facts.push(same);
+        self.facts.push(Fact::Scored(run, report));
         Ok(format!("scored{}", self.consequences(run)))
     }
 
     fn close(&mut self, run: u64, cause: Cause) -> Result<String, String> {
         self.not_closed(run)?;
-        // CHOICE: these three are reported; all others the engine finds itself. A report of them
-        // is taken after the deadline too, until something has noticed it.
+        // CHOICE: these three are reported; all others the engine finds itself.
         if !matches!(cause, Cause::Failed | Cause::Cancelled | Cause::Lost) {
             return Err("not-a-cause".to_owned());
         }
