@@ -117,13 +117,14 @@ fn record(path: &Path) -> Result<Audit, End> {
             Ok(())
         }
     })?;
-    if applied == 0 || applied > auditor.head().seq {
+    let audit = auditor.finish()?;
+    files.compare(&snapshot)?;
+    if applied == 0 || applied > audit.head.seq {
         return Err(tables_differ(
             "the derived tables stand for no entry".to_owned(),
         ));
     }
-    files.compare(&snapshot)?;
-    Ok(auditor.finish()?)
+    Ok(audit)
 }
 
 fn tables_differ(message: String) -> End {
