@@ -1,5 +1,11 @@
 //! The runner is killed at random moments and started again until its study is complete.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test that cannot go on fails where it stands, and prints the seed of its dice"
+)]
+
 mod common;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -305,6 +311,33 @@ fn a_registration_is_whole_or_not_there() {
         let entries = study.entries();
         assert_eq!(entries.len(), 2, "{entries:?}");
     }
+}
+
+/// A killed `start` that is asked again with its key starts one run.
+#[test]
+fn a_start_that_is_asked_again_starts_once() {
+    let mut dice = Dice::new("start");
+    let study = Recipe {
+        controls: true,
+        runs_max: 1000,
+        ..Recipe::default()
+    }
+    .lay();
+    study.register();
+    let began = Instant::now();
+    study.data(&["start", "t0", "right", "--key", "first"]);
+    let length = began.elapsed().as_micros() as u64;
+    for number in 2..22 {
+        let key = format!("key {number}");
+        let start = ["start", "t0", "right", "--key", &key];
+        let mut asked = study.spawn(&start);
+        std::thread::sleep(Duration::from_micros(dice.below(length)));
+        asked.kill().unwrap();
+        asked.wait().unwrap();
+        assert_eq!(study.data(&start)["run"], number);
+        assert_eq!(study.data(&start)["repeated"], true);
+    }
+    study.verify();
 }
 
 /// A killed `export --to` leaves a whole file under its name, or none.

@@ -1,5 +1,11 @@
 //! Arms and judges that do their worst, files that change, an operator in a hurry, a full disk.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test that cannot go on fails where it stands, and prints the seed of its dice"
+)]
+
 mod common;
 
 use std::fs;
@@ -165,6 +171,21 @@ fn a_workspace_that_became_a_link_is_not_followed() {
     assert_state(&run, "scored", None);
     assert_eq!(run["outcomes"]["passed"], false);
     assert_untouched(&folder);
+}
+
+#[test]
+fn a_place_that_another_arm_has_taken_is_cleared() {
+    let worst = "for run in 1 2 3; do [ -e ../$run ] || mkdir -p ../$run/x; done; ln -s /etc ../4";
+    let run = outcome_of(worst);
+    assert_state(&run, "scored", None);
+    let mut recipe = against(worst);
+    recipe.repeats = 2;
+    recipe.runs_max = 1;
+    let study = recipe.lay();
+    study.complete();
+    study.verify();
+    let states = study.states();
+    assert!(states.iter().all(|state| state.1 == "scored"), "{states:?}");
 }
 
 #[test]

@@ -1,5 +1,11 @@
 //! Many processes ask for the same thing at the same moment: one gets it, and the others hear why not.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test that cannot go on fails where it stands, and prints the seed of its dice"
+)]
+
 mod common;
 
 use std::fs::{self, OpenOptions};

@@ -244,6 +244,8 @@ impl Site<'_> {
 
     fn prepare(&self, assignment: &Assignment) -> Result<(), StepFault> {
         let workspace = self.workspace(assignment.run);
+        // An earlier arm can have put something here; a run that is new has nothing to lose.
+        self.clean(assignment.run)?;
         fs::create_dir(&workspace).map_err(|source| StepFault::Folder {
             path: workspace.clone(),
             source,
