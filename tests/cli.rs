@@ -91,7 +91,8 @@ macro_rules! transcript {
         settings.add_filter(r"in \d+(\.\d)? s;", "in [duration];");
         settings.add_filter(r"   about \d+ s left", "");
         settings.add_filter(r"mean [\d.]+ ms", "mean [duration] ms");
-        settings.add_filter(r"wall time \d+ ms", "wall time [duration] ms");
+        settings.add_filter(r"wall time [\d.]+ ms", "wall time [duration] ms");
+        settings.add_filter(r"   +", "   ");
         settings.add_filter(
             r#""(at|started_at|ended_at|closed_at|registered_at|completed)":\d{10,}"#,
             r#""$1":[micros]"#,

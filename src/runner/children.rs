@@ -1,10 +1,14 @@
 //! Who is being executed: one small file a worker, overwritten in place.
 //!
 //! This is no evidence and not part of the record. It lets the session after one that was killed
-//! end what is still alive, if it can be proved to be ours, before it goes on.
+//! end what is still alive, if it can be proved to be ours, before it goes on. A runner that was
+//! killed between a start and its note left none: those are found by a variable that every arm and
+//! judge is given, and that names their own workspace.
 
+use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -64,4 +68,50 @@ pub fn end_orphans(folder: &Path) -> io::Result<Vec<Orphan>> {
         fs::remove_file(entry.path())?;
     }
     Ok(found)
+}
+
+/// The variable that marks what a run has started: the path of its workspace.
+pub const MARK: &str = "PREREG_RUN";
+
+/// How often processes are looked for while they start new ones.
+const LOOKS_MAX: usize = 8;
+
+/// Ends every process that carries the mark of a run in this folder.
+///
+/// Only for a session that holds the folder's lock: nothing there is anybody else's. Where the
+/// system does not show environments, nothing is found.
+pub fn end_marked(folder: &Path) {
+    let mut mark = OsString::from(format!("{MARK}="));
+    mark.push(folder);
+    mark.push("/");
+    for _ in 0..LOOKS_MAX {
+        let found: Vec<ProcessIdentity> = marked(mark.as_bytes()).collect();
+        if found.is_empty() {
+            return;
+        }
+        for identity in found {
+            // What cannot be ended now is looked at again.
+            let _ = end_orphan(&identity);
+        }
+    }
+}
+
+/// Returns the living processes whose environment has a variable that begins so.
+fn marked(mark: &[u8]) -> impl Iterator<Item = ProcessIdentity> {
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    processes.filter_map(|entry| {
+        let pid = entry.file_name().to_str()?.parse().ok()?;
+        let carries = || {
+            let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
+            environment
+                .split(|byte| *byte == 0)
+                .any(|variable| variable.starts_with(mark))
+        };
+        if !carries() {
+            return None;
+        }
+        let identity = ProcessIdentity::of_pid(pid)?;
+        // Looked at again, now that it is known when the process was started.
+        carries().then_some(identity)
+    })
 }

@@ -23,7 +23,7 @@ use crate::engine::event::Event;
 use crate::engine::refusal::Next;
 use crate::engine::rules::Rules;
 use crate::engine::slice::{Run, Standing, State};
-use crate::store::{Fault, Receipt, Request, Store, Writer};
+use crate::store::{Fault, Flush, Receipt, Request, Store, Writer};
 use crate::units::RunId;
 
 /// The most workers that a session has, whatever the protocol allows.
@@ -187,8 +187,8 @@ pub fn run(
     };
     let left = recover(store, &site, task)?;
     let workers = workers(rules, task, left.len());
-    store.let_rows_lag(LAG_MAX);
-    let desk = Desk::new(store, rules, task, brake, observer, left);
+    let flush = store.begin_session(LAG_MAX)?;
+    let desk = Desk::new(store, flush, rules, task, brake, observer, left);
     desk.work(&site, workers);
     desk.settle()?;
     // An empty folder says nothing.
@@ -275,6 +275,10 @@ fn recover(
         .filter(|run| run.executed == Executed::Here);
     let (judgeable, lost): (Vec<Run>, Vec<Run>) =
         ours.partition(|run| run.state == State::Ended && site.is_judgeable(run.run));
+    if !(judgeable.is_empty() && lost.is_empty()) {
+        // A session was killed, perhaps before it could note whom it had just started.
+        children::end_marked(task.runs);
+    }
     if !lost.is_empty() {
         store.write(|writer| {
             for run in &lost {
@@ -321,6 +325,7 @@ enum Job {
 /// Where workers come to between two jobs.
 struct Desk<'a> {
     shift: Mutex<Shift<'a>>,
+    flush: Flush,
     rules: &'a Rules,
     task: &'a Task<'a>,
     brake: &'a Brake,
@@ -339,6 +344,7 @@ struct Shift<'a> {
 impl<'a> Desk<'a> {
     fn new(
         store: &'a mut Store,
+        flush: Flush,
         rules: &'a Rules,
         task: &'a Task<'a>,
         brake: &'a Brake,
@@ -354,6 +360,7 @@ impl<'a> Desk<'a> {
         };
         Self {
             shift: Mutex::new(shift),
+            flush,
             rules,
             task,
             brake,
@@ -486,11 +493,14 @@ impl<'a> Desk<'a> {
             Ok(writer.standing().clone())
         })?;
         self.tell(&standing);
-        Ok(())
+        drop(shift);
+        Ok(self.flush.flush()?)
     }
 
     /// Records what came of a job and grants the next, in one transaction; sleeps while there is
     /// none; returns nothing when there will be none. A worker that just came brings no report.
+    ///
+    /// What is returned is on the disk: nobody acts on a grant that a power cut could take back.
     fn exchange(&self, report: Option<Vec<Action>>) -> Result<Option<Job>, SessionFault> {
         let mut shift = lock(&self.shift);
         shift.busy -= usize::from(report.is_some());
@@ -520,6 +530,8 @@ impl<'a> Desk<'a> {
             let complete = matches!(granted, Granted::Complete);
             if let Granted::Job(job) = granted {
                 shift.busy += 1;
+                drop(shift);
+                self.flush.flush()?;
                 return Ok(Some(job));
             }
             if complete {
@@ -528,7 +540,12 @@ impl<'a> Desk<'a> {
             if complete || shift.busy == 0 || !may_start {
                 // Whoever sleeps looks once more, and finds the same.
                 self.brake.shared.changed.notify_all();
+                drop(shift);
+                self.flush.flush()?;
                 return Ok(None);
+            }
+            if news {
+                self.flush.flush()?;
             }
             shift = self
                 .brake

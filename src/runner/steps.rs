@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::children::Note;
+use super::children::{self, Note};
 use super::process::{self, Captured, Ended, Interrupt, Job};
 use super::tree::{self, TreeFault};
 use crate::engine::command::{Action, Cause, Ending, Evidence, Execution, Judged, Stream};
@@ -352,10 +352,6 @@ impl Site<'_> {
             self.output(assignment.run, "judge.stdout"),
             self.output(assignment.run, "judge.stderr"),
         ];
-        for path in &output {
-            // Left by a judge that a killed session had started; absent is as good.
-            let _ = fs::remove_file(path);
-        }
         self.spawn(
             assignment,
             command,
@@ -386,6 +382,10 @@ impl Site<'_> {
             .map(|part| self.fill(part, assignment, true))
             .collect();
         let env = self.environment(assignment, limits, sees_task);
+        for path in &output {
+            // Left by a judge that a killed session had started, or put there by another arm.
+            let _ = fs::remove_file(path).or_else(|_| fs::remove_dir_all(path));
+        }
         let [stdout, stderr] = output;
         let job = Job {
             command: &command,
@@ -417,6 +417,7 @@ impl Site<'_> {
         for (name, value) in &limits.env {
             env.insert(name.into(), self.fill(value, assignment, true).into());
         }
+        env.insert(children::MARK.into(), self.workspace(assignment.run).into());
         if let Some(claim) = &self.rules.protocol().claim {
             env.insert(
                 "PREREG_CLAIM".into(),

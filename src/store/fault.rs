@@ -34,6 +34,14 @@ pub enum Fault {
         "the last commit is in doubt ({0}); run the same command again: what happened is kept, and nothing happens twice"
     )]
     InDoubt(rusqlite::Error),
+    /// A flush failed, and whether what was committed is on the disk is not known.
+    #[error("`{}` could not be flushed to the disk ({source}); run the same command again: what happened is kept, and nothing happens twice", path.display())]
+    NotFlushed {
+        /// The log.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
     /// The record's lock could not be taken.
     #[error("the record's lock `{}` cannot be taken: {source}", path.display())]
     Lock {
@@ -66,7 +74,7 @@ impl Fault {
             Self::NotARecord(_) => "not-a-record",
             Self::Newer { .. } => "record-newer",
             Self::Row { .. } => "row-unreadable",
-            Self::InDoubt(_) => "commit-in-doubt",
+            Self::InDoubt(_) | Self::NotFlushed { .. } => "commit-in-doubt",
             Self::Lock { .. } => "record-lock",
             Self::File { .. } => "file",
             Self::Random(_) => "no-random-bytes",

@@ -6,6 +6,7 @@
 
 mod derived;
 mod fault;
+mod flush;
 mod lock;
 mod rows;
 mod transfer;
@@ -13,6 +14,7 @@ mod verify;
 mod write;
 
 pub use fault::Fault;
+pub use flush::Flush;
 pub use transfer::Exported;
 pub use verify::{Verdict, verify};
 pub use write::{Receipt, Request, Writer};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::derived::{self, Derived};
-use super::{Fault, Result, Store, current_rules, rows};
+use super::{Fault, Flush, Result, Store, current_rules, rows};
 use crate::engine::command::{Action, Command};
 use crate::engine::decide::{self, Peek, Ruling};
 use crate::engine::event::LaneId;
@@ -43,7 +43,8 @@ pub struct Receipt {
 }
 
 impl Store {
-    /// Does some work in one transaction, which is durable when this returns.
+    /// Does some work in one transaction, which is durable when this returns (in a session: once it
+    /// has been flushed).
     ///
     /// A fault rolls everything back.
     pub fn write<T>(&mut self, work: impl FnOnce(&mut Writer<'_>) -> Result<T>) -> Result<T> {
@@ -79,15 +80,23 @@ impl Store {
         Ok(done)
     }
 
-    /// Lets the derived rows of up to so many runs lag behind the entries.
-    pub fn let_rows_lag(&mut self, lag_max: usize) {
+    /// Begins a session: the derived rows of up to so many runs may lag behind the entries, and a
+    /// write is durable only once what is returned has been flushed after it.
+    pub fn begin_session(&mut self, lag_max: usize) -> Result<Flush> {
+        // Makes the log, where there is none yet.
+        self.settle()?;
+        let flush = Flush::of(&self.path)?;
+        self.connection
+            .pragma_update(None, "synchronous", "NORMAL")?;
         self.lag_max = lag_max;
+        Ok(flush)
     }
 
-    /// Saves all derived rows.
+    /// Ends a session: saves all derived rows, and makes every write durable by itself again.
     pub fn settle(&mut self) -> Result<()> {
+        self.connection.pragma_update(None, "synchronous", "FULL")?;
         self.lag_max = 0;
-        self.write(|_| Ok(()))
+        self.write(|writer| writer.derived.save(writer.connection))
     }
 }
 

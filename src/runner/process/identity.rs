@@ -47,6 +47,12 @@ impl Orphan {
 }
 
 impl ProcessIdentity {
+    /// Reads the identity of a process by its number; `None` where that is no process's.
+    pub fn of_pid(pid: i32) -> Option<Self> {
+        let identity = Self::of(Pid::from_raw(pid)?);
+        identity.start_ticks.is_some().then_some(identity)
+    }
+
     /// Returns the identity of a child that is not reaped.
     pub(super) fn of(pid: Pid) -> Self {
         Self {
@@ -106,10 +112,11 @@ fn end_if_same(pid: Pid, start_ticks: u64) -> Orphan {
     }
     // The group's number is its leader's: between the look above and this signal it could pass on
     // only if the leader ended and all other numbers were handed out, which takes seconds.
-    if kill_process_group(pid, Signal::KILL).is_err() {
+    // It need not lead a group.
+    if kill_process_group(pid, Signal::KILL).is_err_and(|errno| errno != Errno::SRCH) {
         return Orphan::Remains;
     }
-    // For a leader that has left its group.
+    // For one that has left its group.
     let _ = rustix::process::pidfd_send_signal(&process, Signal::KILL);
     if ends_within(&process, ORPHAN_WAIT_MAX) {
         Orphan::Ended
