@@ -313,6 +313,22 @@ fn a_registration_is_whole_or_not_there() {
     }
 }
 
+/// A record is begun anew when whoever made it was killed before it had tables.
+#[test]
+fn a_record_that_was_only_begun_is_begun_again() {
+    let study = recipe().lay();
+    let connection = rusqlite::Connection::open(study.record()).unwrap();
+    let begun = connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()));
+    begun.unwrap();
+    drop(connection);
+    let said = study.prereg(&["status", "study.prereg.db", "--json"]);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert_eq!(said.error_code(), "record-not-found");
+    assert_eq!(study.prereg(&["verify", "study.prereg.db"]).code, Some(5));
+    study.complete();
+    study.verify();
+}
+
 /// A killed `start` that is asked again with its key starts one run.
 #[test]
 fn a_start_that_is_asked_again_starts_once() {
