@@ -14,7 +14,7 @@ use super::defect::{Code, DEFECTS_MAX, Defect, Place};
 use super::draft::Draft;
 use super::source::child;
 pub use wording::in_words;
-use wording::{missing_key, shown, unknown_key, value_defect};
+use wording::{meant_key, missing_key, shown, unknown_key, value_defect};
 
 /// Returns the JSON Schema of the protocol file.
 pub fn schema() -> Value {
@@ -104,21 +104,32 @@ pub fn check(value: &Value) -> Shape {
 
 impl Shape {
     fn collect(&mut self, schema: &Value, validator: &Validator, value: &Value) {
-        for error in validator.iter_errors(value).take(DEFECTS_MAX) {
+        // Unknown keys first: a key that is misspelt is not missing besides.
+        let is_unknown_key = |error: &jsonschema::ValidationError<'_>| {
+            matches!(error.kind(), Kind::AdditionalProperties { .. })
+        };
+        let mut errors: Vec<_> = validator.iter_errors(value).take(DEFECTS_MAX).collect();
+        errors.sort_by_key(|error| !is_unknown_key(error));
+        for error in errors {
             let pointer = error.instance_path().as_str().to_owned();
             let node = parent(schema, error.schema_path().as_str());
             match error.kind() {
                 Kind::AdditionalProperties { unexpected } => {
                     for key in unexpected.iter().take(DEFECTS_MAX) {
-                        let pointer = child(&pointer, key);
-                        self.defects.push(unknown_key(&pointer, key, node));
-                        remove(&mut self.rest, &pointer);
+                        let place = child(&pointer, key);
+                        self.defects.push(unknown_key(&place, key, node));
+                        remove(&mut self.rest, &place);
+                        self.refused
+                            .extend(meant_key(key, node).map(|meant| child(&pointer, meant)));
                     }
                 }
                 Kind::Required { property } => {
                     let key = property.as_str().unwrap_or_default();
-                    self.defects.push(missing_key(&pointer, key, node));
-                    self.refused.push(child(&pointer, key));
+                    let place = child(&pointer, key);
+                    if !self.refused.contains(&place) {
+                        self.defects.push(missing_key(&pointer, key, node));
+                        self.refused.push(place);
+                    }
                 }
                 kind => {
                     self.defects.push(value_defect(&error, &pointer, node));

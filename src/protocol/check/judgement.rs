@@ -8,7 +8,7 @@ use super::Checker;
 use super::expressions::{SCHEMA_MAX, closed};
 use crate::protocol::canonical;
 use crate::protocol::defect::{Code, Defect, Place};
-use crate::protocol::draft::{Draft, OutcomeKind, ScoreWord, Scoring as ScoringDraft};
+use crate::protocol::draft::{self, Draft, OutcomeKind, ScoreWord, Scoring as ScoringDraft};
 use crate::protocol::expression::{Expected, Scope, Type};
 use crate::protocol::model::{Claim, Judge, Outcome, Scoring};
 use crate::units::Micros;
@@ -65,19 +65,36 @@ impl Checker<'_> {
             scope.insert("outcomes".to_owned(), closed(declared.clone()));
             self.expression(&format!("{table}/value"), &outcome.value, &scope, expected);
             declared.insert(outcome.id.0.clone(), kind);
+            let missing = self.missing_counts_as(&table, outcome);
             outcomes.push(Outcome {
                 id: outcome.id.0.clone(),
                 kind: outcome.kind,
                 value: outcome.value.0.clone(),
                 better: outcome.better,
-                missing: outcome
-                    .missing
-                    .0
-                    .as_u64()
-                    .and_then(|missing| u8::try_from(missing).ok()),
+                missing,
             });
         }
         outcomes
+    }
+
+    /// Reads what a missing value counts as: 0 or 1, or nothing.
+    fn missing_counts_as(&mut self, table: &str, outcome: &draft::Outcome) -> Option<u8> {
+        let binary = outcome.kind == OutcomeKind::Binary;
+        let counts_as = outcome
+            .missing
+            .as_ref()
+            .and_then(|missing| missing.0.as_u64());
+        if binary && outcome.missing.is_none() {
+            self.missing(table, "missing", "what a missing value counts as");
+        }
+        if !binary && counts_as.is_some() {
+            self.refuse(
+                Code::Range,
+                Place::Value(format!("{table}/missing")),
+                "only a binary outcome can count a missing value as 0 or 1; write \"available\"",
+            );
+        }
+        counts_as.and_then(|counts_as| u8::try_from(counts_as).ok())
     }
 
     pub(super) fn claim(&mut self, draft: &Draft) -> Option<Claim> {

@@ -38,8 +38,9 @@ pub struct Outcome {
     pub value: ExpressionText,
     /// Which direction is better.
     pub better: Better,
-    /// What a missing value counts as.
-    pub missing: MissingText,
+    /// What a missing value counts as; needed for a binary outcome. Of other kinds only available
+    /// values count.
+    pub missing: Option<MissingText>,
 }
 
 /// The type of an outcome.

@@ -7,11 +7,21 @@ use serde_json::Value;
 use crate::protocol::defect::{Code, Defect, Place, nearest};
 use crate::protocol::source::table_name;
 
-pub(super) fn unknown_key(pointer: &str, key: &str, node: Option<&Value>) -> Defect {
+/// Returns the keys that a table may have.
+fn keys(node: Option<&Value>) -> impl Iterator<Item = &str> + Clone {
     let known = node
         .and_then(|node| node.get("properties"))
         .and_then(Value::as_object);
-    let names = known.into_iter().flatten().map(|(name, _)| name.as_str());
+    known.into_iter().flatten().map(|(name, _)| name.as_str())
+}
+
+/// Returns the key that an unknown one was probably meant to be.
+pub(super) fn meant_key<'n>(key: &str, node: Option<&'n Value>) -> Option<&'n str> {
+    // Keys are written with `_`, whatever stands between their words here.
+    nearest(&key.replace('-', "_"), keys(node))
+}
+
+pub(super) fn unknown_key(pointer: &str, key: &str, node: Option<&Value>) -> Defect {
     let defect = Defect::new(
         Code::UnknownKey,
         Place::Key(pointer.to_owned()),
@@ -20,12 +30,11 @@ pub(super) fn unknown_key(pointer: &str, key: &str, node: Option<&Value>) -> Def
             _ => format!("`{key}` is not a key of this table"),
         },
     );
-    // Keys are written with `_`, whatever stands between their words here.
-    match nearest(&key.replace('-', "_"), names.clone()) {
+    match meant_key(key, node) {
         Some(name) => defect.label(format!("did you mean `{name}`?")),
         None => defect.note(format!(
             "the keys here are {}",
-            names.collect::<Vec<_>>().join(", ")
+            keys(node).collect::<Vec<_>>().join(", ")
         )),
     }
 }
