@@ -128,7 +128,8 @@ fn usage_errors_end_with_2() {
             "show x",
             "finish 1",
             "claim done",
-            "init minimal.toml"
+            "init minimal.toml",
+            "rum --json",
         ])
     );
 }

@@ -36,14 +36,24 @@ pub fn main() -> ExitCode {
             let exit = said::print(&execute(&cli), cli.json);
             exit.into()
         }
-        Err(error) => {
-            // Help and version are no errors; where they cannot be printed, nobody reads them.
+        Err(error) if !error.use_stderr() => {
+            // Help is no error; where it cannot be printed, nobody reads it.
             let _ = error.print();
-            if error.use_stderr() {
-                Exit::Usage.into()
-            } else {
-                Exit::Done.into()
-            }
+            Exit::Done.into()
+        }
+        Err(error) if std::env::args_os().any(|argument| argument == "--json") => {
+            let text = error.render().to_string();
+            let first = text.lines().next().unwrap_or_default();
+            let message = first.strip_prefix("error: ").unwrap_or(first).to_owned();
+            let failure = Failure::Usage {
+                code: "arguments",
+                message,
+            };
+            said::print(&Err(failure), true).into()
+        }
+        Err(error) => {
+            let _ = error.print();
+            Exit::Usage.into()
         }
     }
 }
