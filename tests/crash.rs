@@ -261,6 +261,35 @@ fn what_a_killed_runner_left_is_ended_first() {
 }
 
 /// A runner that is killed while the judge is at work judges again and executes nothing again.
+/// The runner is killed the moment its arm is there, often before it could note whom it started.
+#[test]
+fn an_arm_that_nobody_noted_is_ended_too() {
+    let arm = "if [ -e \"$LOG.again\" ]; then printf b > out; else sleep 300; fi";
+    for _ in 0..8 {
+        let study = Recipe {
+            tasks: 1,
+            repeats: 1,
+            arms: [arm.to_owned(), arm.to_owned()],
+            runs_max: 1,
+            timeout: "10m",
+            ..Recipe::default()
+        }
+        .lay();
+        let mut runner = study.spawn(&["run", "study.toml"]);
+        let tag = format!("LOG={}", study.log.display());
+        let end = Instant::now() + Duration::from_secs(30);
+        while common::processes(&tag).len() < 2 {
+            assert!(Instant::now() < end, "the arm never started");
+        }
+        runner.kill().unwrap();
+        runner.wait().unwrap();
+        fs::write(format!("{}.again", study.log.display()), "").unwrap();
+        study.complete();
+        study.assert_nobody_is_left();
+        study.verify();
+    }
+}
+
 #[test]
 fn a_run_that_ended_is_judged_again_and_not_executed_again() {
     let judge = format!(
