@@ -80,11 +80,6 @@ impl Time {
     pub fn plus(self, duration: Micros) -> Self {
         Self(self.0.saturating_add_unsigned(duration.0))
     }
-
-    /// Returns how long ago an earlier moment was; zero when it is not earlier.
-    pub fn since(self, earlier: Self) -> Micros {
-        Micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
-    }
 }
 
 impl fmt::Display for Time {

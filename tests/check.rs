@@ -171,7 +171,11 @@ fn every_malformed_protocol_is_refused_at_its_line() {
     for bad_one in &list {
         let path = bad().join("protocols").join(&bad_one.name);
         let bytes = fs::read(&path).unwrap();
-        match answer(&bad_one.name, &bytes, &DiskFolder::of(&path)) {
+        match answer(
+            &bad_one.name,
+            &bytes,
+            &DiskFolder::at(path.parent().unwrap()),
+        ) {
             Err(_) => complaints.push(format!("{}: no defect", bad_one.name)),
             Ok(answer) => {
                 snapshot(bad_one.name.trim_end_matches(".toml"), &answer.drawn);
@@ -243,7 +247,7 @@ fn the_protocols_that_ship_have_no_defects() {
     ] {
         let place = root().join(path);
         let bytes = fs::read(&place).unwrap();
-        if let Ok(answer) = answer(path, &bytes, &DiskFolder::of(&place)) {
+        if let Ok(answer) = answer(path, &bytes, &DiskFolder::at(place.parent().unwrap())) {
             panic!("{}", answer.drawn);
         }
     }

@@ -15,7 +15,6 @@ use super::tree::{self, TreeFault};
 use crate::engine::command::{Action, Cause, Ending, Evidence, Execution, Judged, Stream};
 use crate::engine::rules::Rules;
 use crate::engine::scoring::EVIDENCE_MAX;
-use crate::protocol::frame::Task;
 use crate::protocol::model::{Execution as Limits, ScoreWord};
 use crate::protocol::template;
 use crate::units::{Digest, Micros, RunId};
@@ -83,7 +82,7 @@ impl StepFault {
             Self::FileChanged { .. } => "file-changed",
             Self::Folder { .. } => "run-folder",
             Self::Tree(fault) => fault.code(),
-            Self::Capture(_) => "output-not-kept",
+            Self::Capture(fault) => fault.code(),
         }
     }
 }
@@ -399,7 +398,7 @@ impl Site<'_> {
             stderr: &stderr,
         };
         // A note that cannot be written costs the next session its proof, nothing else.
-        process::execute_announced(&job, self.interrupt, |identity| drop(note.write(&identity)))
+        process::execute(&job, self.interrupt, |identity| drop(note.write(&identity)))
     }
 
     /// Returns the whole environment: PATH, what the protocol says, and prereg's own names.
@@ -451,7 +450,7 @@ impl Site<'_> {
                 "task.dir" if absolute => task
                     .and_then(|task| task.text("dir"))
                     .map(|dir| self.base.join(dir).display().to_string()),
-                _ => task.and_then(|task: &Task| crate::protocol::check::task_value(task, name)),
+                _ => task.and_then(|task| task.fill(name)),
             }
         };
         // The checker saw every hole of every drawn task; an unknown one stays as it is written.
