@@ -12,6 +12,7 @@ use super::run::{count, runs_folder};
 use super::said::{Failure, Said};
 use super::study::{apply, find_record};
 use crate::engine::command::{Action, Cause, Judged};
+use crate::engine::refusal::Refusal;
 use crate::engine::rules::Rules;
 use crate::engine::slice::{Run, Standing};
 use crate::record::audit::Audit;
@@ -130,14 +131,14 @@ pub(super) fn show(args: &Show) -> Result<Said, Failure> {
     let mut store = look(&record, args.unblind, &args.actor)?;
     let standing = store.standing()?;
     let Some(run) = store.run(args.run)? else {
-        let refusal = crate::engine::refusal::Refusal::UnknownRun { run: args.run };
+        let refusal = Refusal::UnknownRun { run: args.run };
         return Err(Failure::Refused {
             refusal,
             text: None,
         });
     };
     let rules = store.rules()?;
-    let of_plan = run.place.is_some_and(|place| place.lane.draft == 0);
+    let of_plan = run.place.is_some_and(|place| place.lane.is_registered());
     let sealed = of_plan
         && !args.unblind
         && rules
@@ -154,7 +155,7 @@ pub(super) fn show(args: &Show) -> Result<Said, Failure> {
 fn run_text(run: &Run, rules: Option<&Rules>, sealed: bool) -> String {
     let place = match run.place {
         None => "control".to_owned(),
-        Some(place) if place.lane.draft > 0 => format!(
+        Some(place) if !place.lane.is_registered() => format!(
             "pilot of draft {}, repeat {}, attempt {}",
             place.lane.draft, place.repeat, place.attempt
         ),

@@ -2,7 +2,7 @@
 
 use super::command::{Action, Command};
 use super::decide::evidence_digest;
-use super::event::{Event, LaneId};
+use super::event::Event;
 use super::slice::{Lane, Run, Slice, State, Tally};
 use crate::units::{RunId, Time};
 
@@ -62,7 +62,7 @@ pub fn evolve(slice: &mut Slice, at: Time, event: &Event) {
             count(slice, *run, |tally| tally.unjudged += 1);
         }
         Event::SlotEnded { lane, next } => {
-            slice.standing.slots_ended += u64::from(lane.draft == 0);
+            slice.standing.slots_ended += u64::from(lane.is_registered());
             slice.set_lane(
                 *lane,
                 Lane {
@@ -104,8 +104,8 @@ fn started(slice: &mut Slice, at: Time, event: &Event) {
     slice.standing.live.insert(*run, at);
     if let Some(place) = place {
         let fresh = slice.lane(place.lane).is_none();
-        slice.standing.lanes_opened += u64::from(fresh && place.lane.draft == 0);
-        slice.standing.pilots += u64::from(place.lane.draft != 0);
+        slice.standing.lanes_opened += u64::from(fresh && place.lane.is_registered());
+        slice.standing.pilots += u64::from(!place.lane.is_registered());
         slice.set_lane(
             place.lane,
             Lane {
@@ -146,8 +146,7 @@ fn change(slice: &mut Slice, run: RunId, change: impl FnOnce(&mut Run)) {
 
 fn count(slice: &mut Slice, run: RunId, add: impl FnOnce(&mut Tally)) {
     let Some(run) = slice.run(run) else { return };
-    let pilot = matches!(run.place, Some(place) if place.lane != LaneId { draft: 0, ..place.lane });
-    if !pilot {
+    if run.place.is_none_or(|place| place.lane.is_registered()) {
         let arm = run.arm.clone();
         add(slice.standing.arms.entry(arm).or_default());
     }

@@ -218,7 +218,7 @@ impl Slice {
 
     /// Puts a lane in its place, and keeps the list of those that may start.
     pub fn set_lane(&mut self, id: LaneId, lane: Lane) {
-        if id.draft == 0 {
+        if id.is_registered() {
             if let Some(position) = self.lane(id).and_then(|lane| lane.ready()) {
                 self.ready.remove(&position);
             }

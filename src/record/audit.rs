@@ -5,7 +5,7 @@
 //! else still is, and the audit counts what it had to take on trust.
 
 use super::divergence::{Code, Divergence};
-use super::entry::{self, Answer, Body, Entry, GENESIS, Head};
+use super::entry::{self, Answer, Body, Entry, Head};
 use crate::engine::command::{Action, Command};
 use crate::engine::decide::{self, Ruling};
 use crate::engine::event::Event;
@@ -175,7 +175,7 @@ impl Auditor {
 
     /// Ends the audit.
     pub fn finish(self) -> Result<Audit, Divergence> {
-        if self.head.digest == GENESIS {
+        if self.head == Head::EMPTY {
             return Err(Divergence::new(
                 Code::NotARecord,
                 0,

@@ -1,4 +1,4 @@
-//! The only room that starts processes, reads the clock or waits.
+//! The only room that starts processes and reads the wall clock.
 //!
 //! - `session`: workers that start, execute, judge and record until nothing is left to start;
 //! - `steps`: what is done for one run, from its workspace to its evidence;

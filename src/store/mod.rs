@@ -1,8 +1,14 @@
 //! The only room that speaks SQL: one file a study, one transaction a batch of commands.
 //!
 //! A write takes the record's lock (so that waiting is fair), begins immediately, loads what the
-//! commands need, decides, appends, folds, saves and commits with one flush to disk. Nothing is
-//! acknowledged before the commit, and nothing that was committed is changed afterwards.
+//! commands need, decides, appends, folds and commits. It is acknowledged once it is on the disk:
+//! by the commit itself, or in a session by a flush that does not hold the lock (`flush`). The rows
+//! that follow from the entries are saved in the same transaction, or in a session every so many
+//! runs (`derived`). No entry is changed afterwards.
+//!
+//! - `write`: the one write path; `lock`, `flush`: how it waits for others and for the disk;
+//! - `rows`: rows loaded and saved; `derived`: those that follow from entries, saved or not yet;
+//! - `transfer`, `verify`: the record as one file, and everything derived again.
 
 mod derived;
 mod fault;

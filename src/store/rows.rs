@@ -176,8 +176,8 @@ pub(super) fn save_run(connection: &Connection, run: &Run) -> Result<()> {
 fn role(run: &Run) -> &'static str {
     match run.place {
         None => "control",
-        Some(place) if place.lane.draft > 0 => "pilot",
-        Some(_) => "slot",
+        Some(place) if place.lane.is_registered() => "slot",
+        Some(_) => "pilot",
     }
 }
 
@@ -251,7 +251,7 @@ pub(super) fn save_lane(connection: &Connection, id: LaneId, lane: Lane) -> Resu
 
 /// Returns the position by which a lane that may start is found.
 fn ready(id: LaneId, lane: Lane) -> Option<i64> {
-    lane.ready().filter(|_| id.draft == 0).map(signed)
+    lane.ready().filter(|_| id.is_registered()).map(signed)
 }
 
 /// Hands every lane to a function.
@@ -297,10 +297,7 @@ pub(super) fn load_ready(connection: &Connection, slice: &mut Slice) -> Result<(
     // Lanes that the slice holds are newer there. No LIMIT: a bound one would plan the query anew.
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
-        let id = LaneId {
-            draft: 0,
-            number: unsigned(row, 0)?,
-        };
+        let id = LaneId::registered(unsigned(row, 0)?);
         if !slice.lanes.contains_key(&id) {
             let facts: String = row.get(1)?;
             slice.set_lane(id, read("a lane", &facts)?);

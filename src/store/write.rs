@@ -1,4 +1,4 @@
-//! The one write path: decide, append, fold, save, in one transaction.
+//! The one write path: decide, append and fold in one transaction, and save in it what is due.
 
 use std::io::Read;
 use std::sync::Arc;
