@@ -248,16 +248,9 @@ fn reason(run: &Run, rules: Option<&Rules>) -> Option<String> {
             }),
         ) => Some(format!("signal {signal} ended the judge")),
         (Cause::BadReport, _) => {
-            let fault = rules?
-                .scorer()
-                .ok()?
-                .read_report(left.report.as_deref()?.as_bytes())
-                .err()?;
-            let at = fault
-                .pointer
-                .filter(|pointer| !pointer.is_empty())
-                .map_or(String::new(), |pointer| format!(" (at {pointer})"));
-            Some(format!("{}{at}", fault.message))
+            let scorer = rules?.scorer().ok()?;
+            let read = scorer.read_report(left.report.as_deref()?.as_bytes());
+            Some(read.err()?.to_string())
         }
         _ => None,
     }

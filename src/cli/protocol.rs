@@ -6,11 +6,12 @@ use std::io::Write;
 use serde_json::json;
 
 use super::args::{Check, Init, Register};
+use super::results::counted;
 use super::said::{Failure, Said};
 use super::study::{Loaded, granted};
 use crate::engine::command::Action;
 use crate::protocol::frame;
-use crate::protocol::model::{ArmsOrder, Protocol};
+use crate::protocol::model::ArmsOrder;
 use crate::protocol::shape;
 use crate::runner::clock;
 use crate::store::{Request, Store};
@@ -142,10 +143,6 @@ pub(super) fn plan_line(loaded: &Loaded) -> String {
     let tasks = frame::draw(protocol, &loaded.checked.tasks)
         .confirmatory
         .len();
-    plan_of(protocol, tasks)
-}
-
-fn plan_of(protocol: &Protocol, tasks: usize) -> String {
     let allocation = &protocol.allocation;
     let arms = protocol.arms.len();
     let slots = tasks as u64 * u64::from(allocation.repeats) * arms as u64;
@@ -157,8 +154,7 @@ fn plan_of(protocol: &Protocol, tasks: usize) -> String {
     };
     let controls = match protocol.controls.len() {
         0 => "no control".to_owned(),
-        1 => "1 control".to_owned(),
-        many => format!("{many} controls"),
+        some => counted(some as u64, "control", "controls"),
     };
     format!(
         "{tasks} tasks × {} repeats × {arms} arms = {slots} slots, {order}, {} at a time; {controls}",

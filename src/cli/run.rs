@@ -15,6 +15,7 @@ use super::results;
 use super::said::{Failure, Said};
 use super::study::{Loaded, apply, folder_of};
 use crate::engine::refusal::Refusal;
+use crate::engine::rules::Rules;
 use crate::protocol::frame;
 use crate::protocol::model::CauseWord;
 use crate::report::tally::{Counter, Tally};
@@ -28,7 +29,7 @@ pub(super) fn run(args: &Run) -> Result<Said, Failure> {
     let loaded = Loaded::read(&args.file)?;
     loaded.enforced()?;
     let record = loaded.record(args.db.as_deref());
-    sayable(&loaded, args, &record)?;
+    must_fit(&loaded, args, &record)?;
     let mut store = Store::create(&record, clock::now)?;
     let bar = Arc::new(Bar::new(args.quiet));
     let announced = admit(&mut store, &loaded, args, &bar)?;
@@ -47,7 +48,6 @@ pub(super) fn run(args: &Run) -> Result<Said, Failure> {
         bar.say(&format!("plan        {plan}"));
     }
     let end = execute(&mut store, &loaded, args, &record, &bar)?;
-    bar.clear();
     match end {
         End::Complete if args.pilot => pilot_done(&mut store),
         End::Complete => finished(&mut store, &record, &format!(" in {}", bar.elapsed()), true),
@@ -77,7 +77,7 @@ fn admit(store: &mut Store, loaded: &Loaded, args: &Run, bar: &Bar) -> Result<bo
 }
 
 /// Refuses a command line that does not fit the protocol, before anything is written.
-fn sayable(loaded: &Loaded, args: &Run, record: &Path) -> Result<(), Failure> {
+fn must_fit(loaded: &Loaded, args: &Run, record: &Path) -> Result<(), Failure> {
     let protocol = &loaded.checked.registration.protocol;
     let tasks = &loaded.checked.tasks;
     let pilot = frame::draw(protocol, tasks)
@@ -119,19 +119,14 @@ fn execute(
     record: &Path,
     bar: &Arc<Bar>,
 ) -> Result<End, Failure> {
-    let broken = |message: &str| Failure::Fault {
-        code: "record",
-        message: message.to_owned(),
-    };
-    let rules = store
-        .rules()?
-        .ok_or_else(|| broken("no protocol stands on the record"))?;
+    let rules = rules_of(store)?;
     let env: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
     let runs = runs_folder(store, record)?;
-    let brake = Brake::new().map_err(|error| Failure::Fault {
+    let deaf = |error: std::io::Error| Failure::Fault {
         code: "signals",
         message: error.to_string(),
-    })?;
+    };
+    let brake = Brake::new().map_err(deaf)?;
     let attempts = &loaded.checked.registration.protocol.attempts;
     let rerun = attempts.rerun.contains(&CauseWord::Cancelled);
     let slots = if rerun {
@@ -157,10 +152,7 @@ fn execute(
             }
         })
     };
-    let listening = listening.map_err(|error| Failure::Fault {
-        code: "signals",
-        message: error.to_string(),
-    })?;
+    let listening = listening.map_err(deaf)?;
     let task = Task {
         base: &loaded.base,
         runs: &runs,
@@ -172,6 +164,13 @@ fn execute(
     drop(listening);
     bar.clear();
     Ok(end?)
+}
+
+fn rules_of(store: &mut Store) -> Result<Arc<Rules>, Failure> {
+    store.rules()?.ok_or_else(|| Failure::Fault {
+        code: "record",
+        message: "no protocol stands on the record".to_owned(),
+    })
 }
 
 /// Returns where the runs of this very record have their folders.
@@ -190,11 +189,7 @@ pub(super) fn runs_folder(store: &Store, record: &Path) -> Result<PathBuf, Failu
 
 /// Counts what a record says.
 pub(super) fn count(store: &mut Store) -> Result<Tally, Failure> {
-    let missing = || Failure::Fault {
-        code: "record",
-        message: "no protocol stands on the record".to_owned(),
-    };
-    let rules = store.rules()?.ok_or_else(missing)?;
+    let rules = rules_of(store)?;
     let mut counter = Counter::new(&rules);
     store.each_run(|run| counter.add(run))?;
     Ok(counter.finish())

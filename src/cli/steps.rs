@@ -1,6 +1,6 @@
 //! Verbs for runs that are executed elsewhere, and for arms: `start`, `finish`, `score`, `claim`.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::json;
 
@@ -136,14 +136,10 @@ pub(super) fn score(args: &Score) -> Result<Said, Failure> {
             } else {
                 Place::Span(fault.offset..fault.offset + 1)
             };
-            let at = fault
-                .pointer
-                .filter(|pointer| !pointer.is_empty())
-                .map_or(String::new(), |pointer| format!(" (at {pointer})"));
             return Err(defect(
                 path,
                 text.clone(),
-                Defect::new(Code::BadReport, place, format!("{}{at}", fault.message)),
+                Defect::new(Code::BadReport, place, fault.to_string()),
             ));
         }
     }
@@ -242,7 +238,7 @@ pub(super) fn claim(args: &Claim) -> Result<Said, Failure> {
 }
 
 /// Writes the whole claim or nothing: beside it first, then in its place.
-fn write_claim(path: &PathBuf, text: &str) -> std::io::Result<()> {
+fn write_claim(path: &Path, text: &str) -> std::io::Result<()> {
     let beside = path.with_extension(format!("{}.tmp", std::process::id()));
     std::fs::write(&beside, text)?;
     std::fs::rename(&beside, path)

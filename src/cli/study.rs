@@ -7,9 +7,9 @@ use crate::engine::command::Action;
 use crate::engine::refusal::Refusal;
 use crate::folder::DiskFolder;
 use crate::protocol::check::{self, Checked};
-use crate::protocol::defect::{Code, Defect, Place};
+use crate::protocol::defect::{Defect, Place};
 use crate::protocol::folder::Folder;
-use crate::protocol::source::TEXT_MAX;
+use crate::protocol::source::{Source, TEXT_MAX, line_of};
 use crate::store::{Receipt, Request, Store};
 
 /// A protocol file that passed its checks.
@@ -43,15 +43,8 @@ impl Loaded {
         };
         // One byte more than is allowed, so that the checker can say that it is too large.
         let bytes = folder.read(&name, TEXT_MAX + 1).map_err(|fault| {
-            let code = if fault.code == Code::TooLarge {
-                Code::TooLarge
-            } else {
-                fault.code
-            };
-            defects(
-                String::new(),
-                vec![Defect::new(code, Place::File, fault.message)],
-            )
+            let defect = Defect::new(fault.code, Place::File, fault.message);
+            defects(String::new(), vec![defect])
         })?;
         let text = String::from_utf8_lossy(&bytes).into_owned();
         match check::check(&bytes, &folder) {
@@ -80,7 +73,7 @@ impl Loaded {
 
     /// Refuses a protocol that this version cannot enforce.
     pub(super) fn enforced(&self) -> Result<(), Failure> {
-        let keys: Vec<String> = self.unenforced();
+        let keys = self.unenforced();
         if keys.is_empty() {
             return Ok(());
         }
@@ -92,7 +85,7 @@ impl Loaded {
 
     /// Names the keys that this version cannot enforce, each with its line.
     pub(super) fn unenforced(&self) -> Vec<String> {
-        let source = crate::protocol::source::Source::read(&self.text);
+        let source = Source::read(&self.text);
         let named = self.checked.unenforced.iter().filter_map(|place| {
             let Place::Key(pointer) = place else {
                 return None;
@@ -101,7 +94,7 @@ impl Loaded {
             let line = source
                 .as_ref()
                 .ok()
-                .map(|source| self.text[..source.span(place).start].matches('\n').count() + 1);
+                .map(|source| line_of(&self.text, source.span(place).start));
             Some(line.map_or(name.clone(), |line| format!("`{name}` (line {line})")))
         });
         named.collect()

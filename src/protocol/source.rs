@@ -314,6 +314,11 @@ impl Walk<'_> {
     }
 }
 
+/// Returns the line of a text, from 1, in which a byte stands.
+pub fn line_of(text: &str, at: usize) -> usize {
+    text[..at].matches('\n').count() + 1
+}
+
 /// Returns whether a character is one that a reader of the text would not see.
 pub fn is_hidden(c: char) -> bool {
     let bidi = matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
