@@ -16,7 +16,7 @@ use crate::engine::refusal::Refusal;
 use crate::engine::rules::Rules;
 use crate::engine::slice::{Run, Standing};
 use crate::record::audit::Audit;
-use crate::runner::clock;
+use crate::runner::{clock, executor};
 use crate::store::{self, Request, Store, Verdict};
 use crate::units::RunId;
 
@@ -259,9 +259,8 @@ fn reason(run: &Run, rules: Option<&Rules>) -> Option<String> {
 /// Returns the files that keep what a run and its judge have printed.
 fn outputs(record: &Path, store: &Store, run: RunId) -> Result<Vec<String>, Failure> {
     let runs = runs_folder(store, record)?;
-    let names = ["stdout", "stderr", "judge.stdout", "judge.stderr"];
-    let paths = names.iter().map(|name| runs.join(format!("{run}.{name}")));
-    Ok(paths
+    Ok(executor::outputs(&runs, run)
+        .into_iter()
         .filter(|path| path.is_file())
         .map(|path| path.display().to_string())
         .collect())

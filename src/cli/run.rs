@@ -20,7 +20,7 @@ use crate::protocol::frame;
 use crate::protocol::model::CauseWord;
 use crate::report::tally::{Counter, Tally};
 use crate::runner::clock;
-use crate::runner::session::{self, Brake, End, Task};
+use crate::runner::session::{self, Brake, End, Session};
 use crate::runner::signals::{self, Wish};
 use crate::store::{Fault, Request, Store};
 
@@ -153,14 +153,14 @@ fn execute(
         })
     };
     let listening = listening.map_err(deaf)?;
-    let task = Task {
+    let session = Session {
         base: &loaded.base,
         runs: &runs,
         env: &env,
         pilot: args.pilot,
         actor: &args.actor,
     };
-    let end = session::run(store, &rules, &task, &brake, bar.as_ref());
+    let end = session::run(store, &rules, &session, &brake, bar.as_ref());
     drop(listening);
     bar.clear();
     Ok(end?)
