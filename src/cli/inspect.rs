@@ -7,9 +7,9 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::args::{Export, Show, Status, Verify};
+use super::reply::{Failure, Reply};
 use super::results::{self, counted};
 use super::run::{count, runs_folder};
-use super::said::{Failure, Said};
 use super::study::{apply, find_record};
 use crate::engine::command::{Action, Cause, Judged};
 use crate::engine::refusal::Refusal;
@@ -17,7 +17,7 @@ use crate::engine::rules::Rules;
 use crate::engine::slice::{Run, Standing};
 use crate::record::audit::Audit;
 use crate::runner::{clock, executor};
-use crate::store::{self, Request, Store, Verdict};
+use crate::store::{self, Request, Store, Verification};
 use crate::units::RunId;
 
 /// What no verification can show.
@@ -50,12 +50,12 @@ fn is_sealed(rules: &Rules, standing: &Standing) -> bool {
 }
 
 /// Shows where a study stands.
-pub(super) fn status(args: &Status) -> Result<Said, Failure> {
+pub(super) fn status(args: &Status) -> Result<Reply, Failure> {
     let record = find_record(args.record.as_deref().or(args.db.as_deref()))?;
     let mut store = look(&record, args.unblind, &args.actor)?;
     let standing = store.standing()?;
     let Some(rules) = store.rules()? else {
-        return Ok(Said::done(
+        return Ok(Reply::done(
             "empty       no protocol stands on this record\n",
             json!({ "state": "empty" }),
         ));
@@ -110,7 +110,7 @@ pub(super) fn status(args: &Status) -> Result<Said, Failure> {
         record.display()
     ));
     let json = json!({ "study": rules.protocol().study.id, "standing": standing, "sealed": sealed, "tally": tally, "head": head });
-    Ok(Said::done(text, json))
+    Ok(Reply::done(text, json))
 }
 
 fn registered(rules: &Rules, standing: &Standing) -> String {
@@ -126,7 +126,7 @@ fn registered(rules: &Rules, standing: &Standing) -> String {
 }
 
 /// Shows a run.
-pub(super) fn show(args: &Show) -> Result<Said, Failure> {
+pub(super) fn show(args: &Show) -> Result<Reply, Failure> {
     let record = find_record(args.which.db.as_deref())?;
     let mut store = look(&record, args.unblind, &args.actor)?;
     let standing = store.standing()?;
@@ -149,7 +149,7 @@ pub(super) fn show(args: &Show) -> Result<Said, Failure> {
     for path in &outputs {
         text.push_str(&format!("  output    {path}\n"));
     }
-    Ok(Said::done(text, run_json(run, sealed, outputs)))
+    Ok(Reply::done(text, run_json(run, sealed, outputs)))
 }
 
 fn run_text(run: &Run, rules: Option<&Rules>, sealed: bool) -> String {
@@ -287,10 +287,10 @@ fn run_json(run: Run, sealed: bool, outputs: Vec<String>) -> Value {
 }
 
 /// Derives every decision again.
-pub(super) fn verify(args: &Verify) -> Result<Said, Failure> {
+pub(super) fn verify(args: &Verify) -> Result<Reply, Failure> {
     match store::verify(&args.file)? {
-        Verdict::Verified(audit) => Ok(verified(&audit)),
-        Verdict::Diverged(divergence) => {
+        Verification::Verified(audit) => Ok(verified(&audit)),
+        Verification::Diverged(divergence) => {
             let text = Store::read(&args.file)
                 .ok()
                 .and_then(|store| store.protocol_text().ok().flatten());
@@ -299,7 +299,7 @@ pub(super) fn verify(args: &Verify) -> Result<Said, Failure> {
     }
 }
 
-fn verified(audit: &Audit) -> Said {
+fn verified(audit: &Audit) -> Reply {
     let standing = &audit.slice.standing;
     let slots = audit
         .rules
@@ -347,11 +347,11 @@ fn verified(audit: &Audit) -> Said {
         "slots": slots,
         "slots_ended": standing.slots_ended,
     });
-    Said::done(text, json)
+    Reply::done(text, json)
 }
 
 /// Writes the record as one file.
-pub(super) fn export(args: &Export, as_json: bool) -> Result<Said, Failure> {
+pub(super) fn export(args: &Export, as_json: bool) -> Result<Reply, Failure> {
     let record = find_record(args.record.as_deref().or(args.db.as_deref()))?;
     let mut store = look(&record, args.unblind, &args.actor)?;
     let standing = store.standing()?;
@@ -369,7 +369,7 @@ pub(super) fn export(args: &Export, as_json: bool) -> Result<Said, Failure> {
             });
         }
         store.export(&mut BufWriter::new(io::stdout().lock()), sealed)?;
-        return Ok(Said::done("", Value::Null));
+        return Ok(Reply::done("", Value::Null));
     };
     let exported = write_whole(path, |out| store.export(out, sealed).map_err(Failure::from))?;
     let seal = if exported.sealed {
@@ -382,7 +382,7 @@ pub(super) fn export(args: &Export, as_json: bool) -> Result<Said, Failure> {
         exported.head.seq,
         path.display()
     );
-    Ok(Said::done(
+    Ok(Reply::done(
         text,
         json!({ "file": path.display().to_string(), "head": exported.head, "sealed": exported.sealed }),
     ))

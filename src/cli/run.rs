@@ -11,9 +11,9 @@ use super::args::Run;
 use super::exit::Exit;
 use super::progress::Bar;
 use super::protocol::{plan_line, register_in, registered_lines};
+use super::reply::{Failure, Reply};
 use super::results;
-use super::said::{Failure, Said};
-use super::study::{Loaded, apply, folder_of};
+use super::study::{ProtocolFile, apply, folder_of};
 use crate::engine::refusal::Refusal;
 use crate::engine::rules::Rules;
 use crate::protocol::frame;
@@ -25,8 +25,8 @@ use crate::runner::signals::{self, Wish};
 use crate::store::{Fault, Request, Store};
 
 /// Runs a study as far as it goes.
-pub(super) fn run(args: &Run) -> Result<Said, Failure> {
-    let loaded = Loaded::read(&args.file)?;
+pub(super) fn run(args: &Run) -> Result<Reply, Failure> {
+    let loaded = ProtocolFile::read(&args.file)?;
     loaded.enforced()?;
     let record = loaded.record(args.db.as_deref());
     must_fit(&loaded, args, &record)?;
@@ -57,7 +57,7 @@ pub(super) fn run(args: &Run) -> Result<Said, Failure> {
 }
 
 /// Puts the protocol on the record, registered or for a pilot; returns whether that was told.
-fn admit(store: &mut Store, loaded: &Loaded, args: &Run, bar: &Bar) -> Result<bool, Failure> {
+fn admit(store: &mut Store, loaded: &ProtocolFile, args: &Run, bar: &Bar) -> Result<bool, Failure> {
     if args.pilot {
         apply(
             store,
@@ -77,7 +77,7 @@ fn admit(store: &mut Store, loaded: &Loaded, args: &Run, bar: &Bar) -> Result<bo
 }
 
 /// Refuses a command line that does not fit the protocol, before anything is written.
-fn must_fit(loaded: &Loaded, args: &Run, record: &Path) -> Result<(), Failure> {
+fn must_fit(loaded: &ProtocolFile, args: &Run, record: &Path) -> Result<(), Failure> {
     let protocol = &loaded.checked.registration.protocol;
     let tasks = &loaded.checked.tasks;
     let pilot = frame::draw(protocol, tasks)
@@ -114,7 +114,7 @@ fn must_fit(loaded: &Loaded, args: &Run, record: &Path) -> Result<(), Failure> {
 
 fn execute(
     store: &mut Store,
-    loaded: &Loaded,
+    loaded: &ProtocolFile,
     args: &Run,
     record: &Path,
     bar: &Arc<Bar>,
@@ -200,7 +200,7 @@ fn finished(
     record: &Path,
     after: &str,
     with_table: bool,
-) -> Result<Said, Failure> {
+) -> Result<Reply, Failure> {
     let tally = count(store)?;
     let head = store.head()?;
     let line = results::slots_line(&tally);
@@ -220,22 +220,22 @@ fn finished(
         format!("complete    {scored}{after}\n")
     };
     let json = json!({ "state": "complete", "tally": tally, "head": head, "record": record.display().to_string() });
-    Ok(Said::done(text, json))
+    Ok(Reply::done(text, json))
 }
 
-fn pilot_done(store: &mut Store) -> Result<Said, Failure> {
+fn pilot_done(store: &mut Store) -> Result<Reply, Failure> {
     let standing = store.standing()?;
     let text = format!(
         "piloted     {} pilot runs are on the record, in no analysis; prereg show RUN shows one\n",
         standing.pilots
     );
-    Ok(Said::done(
+    Ok(Reply::done(
         text,
         json!({ "state": "piloted", "pilots": standing.pilots, "head": store.head()? }),
     ))
 }
 
-fn waiting(store: &mut Store) -> Result<Said, Failure> {
+fn waiting(store: &mut Store) -> Result<Reply, Failure> {
     let standing = store.standing()?;
     let listed = |runs: Vec<String>, what: &str| {
         if runs.is_empty() {
@@ -256,14 +256,14 @@ fn waiting(store: &mut Store) -> Result<Said, Failure> {
         "waiting     {} of {} slots have ended\n{live}{ended}",
         standing.slots_ended, standing.slots
     );
-    Ok(Said {
+    Ok(Reply {
         text,
         json: json!({ "state": "waiting", "live": standing.live, "ended": standing.ended, "head": store.head()? }),
         exit: Exit::Refusal,
     })
 }
 
-fn interrupted(store: &mut Store, loaded: &Loaded) -> Result<Said, Failure> {
+fn interrupted(store: &mut Store, loaded: &ProtocolFile) -> Result<Reply, Failure> {
     let standing = store.standing()?;
     let text = format!(
         "interrupted {} of {} slots have ended; go on with: prereg run {}\n",
@@ -271,7 +271,7 @@ fn interrupted(store: &mut Store, loaded: &Loaded) -> Result<Said, Failure> {
         standing.slots,
         loaded.file.display()
     );
-    Ok(Said {
+    Ok(Reply {
         text,
         json: json!({ "state": "interrupted", "head": store.head()? }),
         exit: Exit::Interrupted,

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::said::{Defects, Failure};
+use super::reply::{Defects, Failure};
 use crate::engine::command::Action;
 use crate::engine::refusal::Refusal;
 use crate::folder::DiskFolder;
@@ -10,11 +10,11 @@ use crate::protocol::check::{self, Checked};
 use crate::protocol::defect::{Defect, Place};
 use crate::protocol::folder::Folder;
 use crate::protocol::source::{Source, TEXT_MAX, line_of};
-use crate::store::{Receipt, Request, Store};
+use crate::store::{Request, Response, Store};
 
 /// A protocol file that passed its checks.
 #[derive(Debug)]
-pub(super) struct Loaded {
+pub(super) struct ProtocolFile {
     /// The file as the user named it.
     pub file: PathBuf,
     /// The folder that it stands in, absolute.
@@ -25,7 +25,7 @@ pub(super) struct Loaded {
     pub checked: Checked,
 }
 
-impl Loaded {
+impl ProtocolFile {
     /// Reads and checks a protocol file.
     pub(super) fn read(file: &Path) -> Result<Self, Failure> {
         let base = folder_of(file);
@@ -152,18 +152,18 @@ pub(super) fn find_record(said: Option<&Path>) -> Result<PathBuf, Failure> {
 }
 
 /// Answers one request; a refusal becomes a failure that shows the registered line.
-pub(super) fn apply(store: &mut Store, request: Request) -> Result<Receipt, Failure> {
-    let receipt = store.write(|writer| writer.apply(request))?;
-    granted(store, receipt)
+pub(super) fn apply(store: &mut Store, request: Request) -> Result<Response, Failure> {
+    let response = store.write(|writer| writer.apply(request))?;
+    granted(store, response)
 }
 
 /// Returns what was granted; a refusal becomes a failure that shows the registered line.
-pub(super) fn granted(store: &Store, receipt: Receipt) -> Result<Receipt, Failure> {
-    match receipt.ruling {
+pub(super) fn granted(store: &Store, response: Response) -> Result<Response, Failure> {
+    match response.ruling {
         Err(refusal) => Err(Failure::Refused {
             refusal,
             text: store.protocol_text()?,
         }),
-        Ok(_) => Ok(receipt),
+        Ok(_) => Ok(response),
     }
 }

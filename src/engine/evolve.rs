@@ -3,7 +3,7 @@
 use super::command::{Action, Command};
 use super::decide::evidence_digest;
 use super::event::Event;
-use super::slice::{Lane, Run, Slice, State, Tally};
+use super::slice::{Counts, Lane, Run, Slice, State};
 use crate::units::{RunId, Time};
 
 /// Applies a command that was granted: its events, and what it reported of its run.
@@ -40,7 +40,7 @@ pub fn evolve(slice: &mut Slice, at: Time, event: &Event) {
                 run.state = State::Ended;
                 run.ended_at = Some(at);
             });
-            count(slice, *run, |tally| tally.ended += 1);
+            count(slice, *run, |counts| counts.ended += 1);
         }
         Event::Scored { run, outcomes } => {
             slice.standing.ended.remove(run);
@@ -49,7 +49,7 @@ pub fn evolve(slice: &mut Slice, at: Time, event: &Event) {
                 run.closed_at = Some(at);
                 run.outcomes.clone_from(outcomes);
             });
-            count(slice, *run, |tally| tally.scored += 1);
+            count(slice, *run, |counts| counts.scored += 1);
         }
         Event::Unjudged { run, cause } => {
             slice.standing.live.remove(run);
@@ -59,7 +59,7 @@ pub fn evolve(slice: &mut Slice, at: Time, event: &Event) {
                 run.closed_at = Some(at);
                 run.cause = Some(*cause);
             });
-            count(slice, *run, |tally| tally.unjudged += 1);
+            count(slice, *run, |counts| counts.unjudged += 1);
         }
         Event::SlotEnded { lane, next } => {
             slice.standing.slots_ended += u64::from(lane.is_registered());
@@ -135,7 +135,7 @@ fn started(slice: &mut Slice, at: Time, event: &Event) {
         outcomes: None,
     };
     slice.runs.insert(*run, Some(opened));
-    count(slice, *run, |tally| tally.started += 1);
+    count(slice, *run, |counts| counts.started += 1);
 }
 
 fn change(slice: &mut Slice, run: RunId, change: impl FnOnce(&mut Run)) {
@@ -144,7 +144,7 @@ fn change(slice: &mut Slice, run: RunId, change: impl FnOnce(&mut Run)) {
     }
 }
 
-fn count(slice: &mut Slice, run: RunId, add: impl FnOnce(&mut Tally)) {
+fn count(slice: &mut Slice, run: RunId, add: impl FnOnce(&mut Counts)) {
     let Some(run) = slice.run(run) else { return };
     if run.place.is_none_or(|place| place.lane.is_registered()) {
         let arm = run.arm.clone();

@@ -23,7 +23,7 @@ use crate::engine::event::Event;
 use crate::engine::refusal::Next;
 use crate::engine::rules::Rules;
 use crate::engine::slice::{Run, Standing, State};
-use crate::store::{Fault, Flush, Receipt, Request, Store, Writer};
+use crate::store::{Fault, Flush, Request, Response, Store, Writer};
 use crate::units::RunId;
 
 /// The most workers that a session has, whatever the protocol allows.
@@ -609,7 +609,7 @@ impl<'a> Dispatcher<'a> {
             arm: arm.to_owned(),
             executed: Executed::Here,
         };
-        let Receipt { ruling, .. } = writer.apply(request(self.session.actor, action))?;
+        let Response { ruling, .. } = writer.apply(request(self.session.actor, action))?;
         Ok(match ruling.as_deref() {
             Ok(
                 [

@@ -22,8 +22,8 @@ mod write;
 pub use fault::Fault;
 pub use flush::Flush;
 pub use transfer::Exported;
-pub use verify::{Verdict, verify};
-pub use write::{Receipt, Request, Writer};
+pub use verify::{Verification, verify};
+pub use write::{Request, Response, Writer};
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -32,7 +32,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, OpenFlags, Transaction};
 
 use crate::engine::command::Action;
 use crate::engine::rules::Rules;
@@ -146,23 +146,15 @@ impl Store {
 
     /// Returns the standing.
     pub fn standing(&mut self) -> Result<Standing> {
-        Ok(self.derived()?.slice.standing.clone())
+        let snapshot = self.connection.unchecked_transaction()?;
+        Ok(derived(&snapshot, &mut self.cache)?.slice.standing.clone())
     }
 
     /// Returns the rules of the protocol that was opened last.
     pub fn rules(&mut self) -> Result<Option<Arc<Rules>>> {
-        let opened = self.derived()?.slice.standing.opened;
-        current_rules(&self.connection, &mut self.cache.rules, opened)
-    }
-
-    /// Returns the derived rows as of the newest entry.
-    fn derived(&mut self) -> Result<&Derived> {
-        let head = rows::head(&self.connection)?;
-        let derived = match self.cache.derived.take() {
-            Some(derived) if derived.head == head => derived,
-            _ => Derived::read(&self.connection)?,
-        };
-        Ok(self.cache.derived.insert(derived))
+        let snapshot = self.connection.unchecked_transaction()?;
+        let opened = derived(&snapshot, &mut self.cache)?.slice.standing.opened;
+        current_rules(&snapshot, &mut self.cache.rules, opened)
     }
 
     /// Returns the text of the protocol that was opened last.
@@ -175,11 +167,12 @@ impl Store {
 
     /// Returns a run.
     pub fn run(&mut self, run: RunId) -> Result<Option<Run>> {
-        let derived = self.derived()?;
+        let snapshot = self.connection.unchecked_transaction()?;
+        let derived = derived(&snapshot, &mut self.cache)?;
         if derived.is_changed(run) {
             return Ok(derived.slice.run(run).cloned());
         }
-        rows::run(&self.connection, run)
+        rows::run(&snapshot, run)
     }
 
     /// Returns the runs that are live or ended and not closed, in order.
@@ -193,13 +186,13 @@ impl Store {
 
     /// Hands every run to a function, in order.
     pub fn each_run(&mut self, mut each: impl FnMut(Run)) -> Result<()> {
-        let derived = self.derived()?;
-        let changed: Vec<Run> = derived
+        let snapshot = self.connection.unchecked_transaction()?;
+        let derived = derived(&snapshot, &mut self.cache)?;
+        let changed = derived
             .changed_runs()
-            .filter_map(|run| derived.slice.run(run).cloned())
-            .collect();
-        let mut changed = changed.into_iter().peekable();
-        rows::each_run(&self.connection, |run| {
+            .filter_map(|run| derived.slice.run(run).cloned());
+        let mut changed = changed.peekable();
+        rows::each_run(&snapshot, |run| {
             match changed.next_if(|newer| newer.run == run.run) {
                 Some(newer) => each(newer),
                 None => each(run),
@@ -209,6 +202,18 @@ impl Store {
         changed.for_each(each);
         Ok(())
     }
+}
+
+/// Returns the derived rows as of the newest entry.
+///
+/// In a transaction, so that somebody else's rows are not saved between two looks.
+fn derived<'c>(transaction: &Transaction<'_>, cache: &'c mut Cache) -> Result<&'c mut Derived> {
+    let head = rows::head(transaction)?;
+    let derived = match cache.derived.take() {
+        Some(derived) if derived.head == head => derived,
+        _ => Derived::read(transaction)?,
+    };
+    Ok(cache.derived.insert(derived))
 }
 
 /// Opens a connection that only reads, by a path or, with the flag for it, a URI.

@@ -212,12 +212,7 @@ pub(super) fn each_run<E: From<Fault>>(
         let columns: [String; 4] = columns().map_err(Fault::Storage)?;
         let number = unsigned(row, 1).map_err(Fault::Storage)?;
         if number != run.run.0 || columns != [role(&run), &run.task, &run.arm, run.state.text()] {
-            let message = "its columns are not what its facts say".to_owned();
-            return Err(Fault::Row {
-                row: format!("run {}", run.run),
-                message,
-            }
-            .into());
+            return Err(columns_differ(format!("run {}", run.run)).into());
         }
         each(run)?;
     }
@@ -278,12 +273,7 @@ pub(super) fn each_lane<E: From<Fault>>(
             read_row().map_err(Fault::Storage)?;
         let lane = read("a lane", &facts)?;
         if column != ready(id, lane) {
-            let message = "its columns are not what its facts say".to_owned();
-            return Err(Fault::Row {
-                row: format!("lane {}", id.number),
-                message,
-            }
-            .into());
+            return Err(columns_differ(format!("lane {}", id.number)).into());
         }
         each(id, lane)?;
     }
@@ -305,6 +295,13 @@ pub(super) fn load_ready(connection: &Connection, slice: &mut Slice) -> Result<(
         }
     }
     Ok(())
+}
+
+fn columns_differ(row: String) -> Fault {
+    Fault::Row {
+        row,
+        message: "its columns are not what its facts say".to_owned(),
+    }
 }
 
 fn read<T: DeserializeOwned>(row: &str, facts: &str) -> Result<T> {

@@ -29,7 +29,7 @@ pub struct Request {
 
 /// What came of a request.
 #[derive(Clone, Debug)]
-pub struct Receipt {
+pub struct Response {
     /// The entry that says so; none where nothing needed to be recorded.
     pub seq: Option<u64>,
     /// When.
@@ -111,7 +111,7 @@ pub struct Writer<'s> {
 
 impl Writer<'_> {
     /// Answers a request and records the answer.
-    pub fn apply(&mut self, request: Request) -> Result<Receipt> {
+    pub fn apply(&mut self, request: Request) -> Result<Response> {
         let at = self.now.max(self.derived.slice.standing.at);
         // A key that was made up here is known to nobody who could repeat it.
         let given = request.key.is_some();
@@ -143,7 +143,7 @@ impl Writer<'_> {
         if let (Some(seq), true) = (seq, given) {
             rows::save_key(self.connection, &command.key, seq)?;
         }
-        Ok(Receipt {
+        Ok(Response {
             seq,
             at,
             ruling,
@@ -208,7 +208,7 @@ impl Writer<'_> {
         }
     }
 
-    fn first_answer(&self, command: &Command) -> Result<Option<Receipt>> {
+    fn first_answer(&self, command: &Command) -> Result<Option<Response>> {
         let Some(seq) = rows::key(self.connection, &command.key)? else {
             return Ok(None);
         };
@@ -228,7 +228,7 @@ impl Writer<'_> {
             (true, Answer::Granted(events)) => Ok(events),
             (true, Answer::Refused(refusal)) => Err(refusal),
         };
-        Ok(Some(Receipt {
+        Ok(Some(Response {
             seq: Some(seq),
             at: first.at,
             ruling,

@@ -16,7 +16,7 @@ use crate::store::Fault;
 
 /// What a command that went through says.
 #[derive(Debug)]
-pub(super) struct Said {
+pub(super) struct Reply {
     /// For people.
     pub text: String,
     /// The same as data.
@@ -25,7 +25,7 @@ pub(super) struct Said {
     pub exit: Exit,
 }
 
-impl Said {
+impl Reply {
     /// Says something and ends well.
     pub(super) fn done(text: impl Into<String>, json: Value) -> Self {
         Self {
@@ -224,7 +224,7 @@ fn registered_line(rule: Option<&str>, text: Option<&str>) -> Option<(usize, Str
 }
 
 /// Prints what was said, or why nothing was; returns how the process ends.
-pub(super) fn print(result: &Result<Said, Failure>, json: bool) -> Exit {
+pub(super) fn print(result: &Result<Reply, Failure>, json: bool) -> Exit {
     let (out, text, exit) = match (result, json) {
         (Ok(said), true) => (true, format!("{}\n", said.json), said.exit),
         (Ok(said), false) => (true, said.text.clone(), said.exit),
