@@ -152,8 +152,9 @@ pub(super) fn show(args: &Show) -> Result<Reply, Failure> {
     Ok(Reply::done(text, run_json(run, sealed, outputs)))
 }
 
-fn run_text(run: &Run, rules: Option<&Rules>, sealed: bool) -> String {
-    let place = match run.place {
+/// Says where a run stands in the plan.
+fn place_text(run: &Run) -> String {
+    match run.place {
         None => "control".to_owned(),
         Some(place) if !place.lane.is_registered() => format!(
             "pilot of draft {}, repeat {}, attempt {}",
@@ -166,15 +167,19 @@ fn run_text(run: &Run, rules: Option<&Rules>, sealed: bool) -> String {
             place.turn,
             place.attempt
         ),
-    };
+    }
+}
+
+fn run_text(run: &Run, rules: Option<&Rules>, sealed: bool) -> String {
     let cause = run
         .cause
         .map_or(String::new(), |cause| format!(" ({})", cause.text()));
     let mut text = format!(
-        "run {}   {} on `{}`, {place}\n  state     {}{cause}\n  started   {}\n",
+        "run {}   {} on `{}`, {}\n  state     {}{cause}\n  started   {}\n",
         run.run,
         run.arm,
         run.task,
+        place_text(run),
         run.state.text(),
         run.started_at
     );
@@ -197,8 +202,15 @@ fn run_text(run: &Run, rules: Option<&Rules>, sealed: bool) -> String {
     }
     if sealed {
         text.push_str("  outcomes  sealed until the study has ended\n");
-        return text;
+    } else {
+        text.push_str(&sealed_text(run));
     }
+    text
+}
+
+/// Says what is sealed while a study runs: how a run ended, and its outcomes.
+fn sealed_text(run: &Run) -> String {
+    let mut text = String::new();
     if let Some(execution) = &run.execution {
         let exit = execution.exit.map(|exit| format!("exit {exit}"));
         let signal = execution.signal.map(|signal| format!("signal {signal}"));

@@ -200,12 +200,16 @@ impl Writer<'_> {
 
     /// Returns the newest run of a control on a task.
     pub fn newest_control(&self, task: &str, control: &str) -> Result<Option<Run>> {
-        let is_newer =
+        let changed =
             |run: &&Run| run.task == task && run.arm == control && self.derived.is_changed(run.run);
-        match self.derived.slice.runs.values().flatten().rfind(is_newer) {
-            Some(run) => Ok(Some(run.clone())),
-            None => rows::newest_control(self.connection, task, control),
-        }
+        let unsaved = self.derived.slice.runs.values().flatten().rfind(changed);
+        let saved = rows::newest_control(self.connection, task, control)?;
+        // Of the same run the unsaved row is the newer one.
+        Ok(match (unsaved, saved) {
+            (Some(unsaved), Some(saved)) if saved.run > unsaved.run => Some(saved),
+            (Some(unsaved), _) => Some(unsaved.clone()),
+            (None, saved) => saved,
+        })
     }
 
     fn first_answer(&self, command: &Command) -> Result<Option<Response>> {
