@@ -76,6 +76,14 @@ pub enum StepFault {
 }
 
 impl StepFault {
+    /// Makes the fault of a folder, or of a file in it, from what the system said.
+    pub fn folder(path: &Path) -> impl Fn(io::Error) -> Self {
+        move |source| Self::Folder {
+            path: path.to_owned(),
+            source,
+        }
+    }
+
     /// Returns the stable code.
     pub fn code(&self) -> &'static str {
         match self {
@@ -208,13 +216,10 @@ impl Executor<'_> {
 
     /// Puts an empty workspace where the arm has left none, so that it is judged by nothing.
     fn restore(&self, workspace: &Path) -> Result<(), StepFault> {
-        let fault = |source| StepFault::Folder {
-            path: workspace.to_owned(),
-            source,
-        };
+        let fault = StepFault::folder(workspace);
         match fs::symlink_metadata(workspace) {
             Ok(found) if found.is_dir() => return Ok(()),
-            Ok(_) => fs::remove_file(workspace).map_err(fault)?,
+            Ok(_) => fs::remove_file(workspace).map_err(&fault)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(fault(error)),
         }
@@ -225,10 +230,7 @@ impl Executor<'_> {
         let workspace = self.workspace(assignment.run);
         // An earlier arm can have put something here; a run that is new has nothing to lose.
         self.clean(assignment.run)?;
-        fs::create_dir(&workspace).map_err(|source| StepFault::Folder {
-            path: workspace.clone(),
-            source,
-        })?;
+        fs::create_dir(&workspace).map_err(StepFault::folder(&workspace))?;
         if let Some(copy) = &self.limits(&assignment.arm).copy {
             let path = self.fill(copy, assignment, false);
             let laid = tree::copy_tree(&self.base.join(&path), &workspace)?;
@@ -460,11 +462,9 @@ pub fn workspaces(runs: &Path) -> io::Result<Vec<RunId>> {
 pub fn clean(runs: &Path, run: RunId) -> Result<(), StepFault> {
     let workspace = runs.join(run.to_string());
     match tree::remove_tree(&workspace) {
-        Err(TreeFault::Link { .. } | TreeFault::NotDirectory { .. }) => fs::remove_file(&workspace)
-            .map_err(|source| StepFault::Folder {
-                path: workspace,
-                source,
-            }),
+        Err(TreeFault::Link { .. } | TreeFault::NotDirectory { .. }) => {
+            fs::remove_file(&workspace).map_err(StepFault::folder(&workspace))
+        }
         removed => Ok(removed?),
     }
 }

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::mpsc::{self, SyncSender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, Scope};
@@ -90,14 +90,6 @@ pub enum SessionFault {
     /// A run could not be executed or judged.
     #[error(transparent)]
     Step(#[from] StepFault),
-    /// The folder of the runs cannot be used.
-    #[error("`{}`: {source}", path.display())]
-    Folder {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
     /// A worker could not be started.
     #[error("a worker could not be started: {0}")]
     Worker(io::Error),
@@ -110,7 +102,6 @@ impl SessionFault {
             Self::Busy => "already-running",
             Self::Store(fault) => fault.code(),
             Self::Step(fault) => fault.code(),
-            Self::Folder { .. } => "run-folder",
             Self::Worker(_) => "worker",
         }
     }
@@ -179,13 +170,9 @@ pub fn run(
     brake: &Brake,
     observer: &dyn Observer,
 ) -> Result<End, SessionFault> {
-    let folder = |source| SessionFault::Folder {
-        path: session.runs.to_owned(),
-        source,
-    };
-    fs::create_dir_all(session.runs).map_err(folder)?;
+    fs::create_dir_all(session.runs).map_err(StepFault::folder(session.runs))?;
     let _held = hold(session.runs)?;
-    children::end_orphans(session.runs).map_err(folder)?;
+    children::end_orphans(session.runs).map_err(StepFault::folder(session.runs))?;
     let executor = Executor {
         rules,
         base: session.base,
@@ -213,10 +200,7 @@ pub fn tidy(store: &mut Store, runs: &Path) -> Result<(), SessionFault> {
         Err(SessionFault::Busy) => return Ok(()),
         held => held?,
     };
-    children::end_orphans(runs).map_err(|source| SessionFault::Folder {
-        path: runs.to_owned(),
-        source,
-    })?;
+    children::end_orphans(runs).map_err(StepFault::folder(runs))?;
     sweep(store, runs)?;
     // An empty folder says nothing.
     let _ = fs::remove_dir(runs);
@@ -225,11 +209,7 @@ pub fn tidy(store: &mut Store, runs: &Path) -> Result<(), SessionFault> {
 
 /// Removes the workspaces of runs that are closed.
 fn sweep(store: &mut Store, runs: &Path) -> Result<(), SessionFault> {
-    let standing = executor::workspaces(runs).map_err(|source| SessionFault::Folder {
-        path: runs.to_owned(),
-        source,
-    })?;
-    for run in standing {
+    for run in executor::workspaces(runs).map_err(StepFault::folder(runs))? {
         if store.run(run)?.is_none_or(|run| run.is_closed()) {
             executor::clean(runs, run)?;
         }
@@ -240,20 +220,16 @@ fn sweep(store: &mut Store, runs: &Path) -> Result<(), SessionFault> {
 /// Holds the session's lock: one session a record.
 fn hold(runs: &Path) -> Result<File, SessionFault> {
     let path = runs.with_extension("lock");
-    let fault = |source| SessionFault::Folder {
-        path: path.clone(),
-        source,
-    };
     let file = OpenOptions::new()
         .create(true)
         .truncate(false)
         .write(true)
         .open(&path)
-        .map_err(fault)?;
+        .map_err(StepFault::folder(&path))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(fs::TryLockError::WouldBlock) => Err(SessionFault::Busy),
-        Err(fs::TryLockError::Error(source)) => Err(fault(source)),
+        Err(fs::TryLockError::Error(source)) => Err(StepFault::folder(&path)(source).into()),
     }
 }
 
@@ -433,10 +409,7 @@ impl<'a> Dispatcher<'a> {
 
     fn worker(&self, worker: usize, sweep: &SyncSender<RunId>) -> Result<(), SessionFault> {
         let note =
-            Note::open(self.session.runs, worker).map_err(|source| SessionFault::Folder {
-                path: self.session.runs.to_owned(),
-                source,
-            })?;
+            Note::open(self.session.runs, worker).map_err(StepFault::folder(self.session.runs))?;
         let mut report = None;
         loop {
             let closed = closed_runs(report.as_deref().unwrap_or_default());
@@ -450,10 +423,9 @@ impl<'a> Dispatcher<'a> {
                 None => break,
             }
         }
-        note.remove().map_err(|source| SessionFault::Folder {
-            path: self.session.runs.to_owned(),
-            source,
-        })
+        Ok(note
+            .remove()
+            .map_err(StepFault::folder(self.session.runs))?)
     }
 
     /// Performs some work; returns what is to be recorded of it.
