@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::args::{Claim, Claimed, Finish, Score, Start, Which, Writes};
 use super::reply::{Defects, Failure, Reply};
-use super::study::{apply, find_record, folder_of};
+use super::study::{apply, find_record, folder_of, name_of};
 use crate::engine::command::{Action, Ending, Evidence, Executed, Execution, Judged};
 use crate::engine::event::Event;
 use crate::engine::refusal::Refusal;
@@ -186,11 +186,8 @@ fn unchanged() -> Reply {
 }
 
 fn read_evidence(path: &Path) -> Result<String, Failure> {
-    let name = path
-        .file_name()
-        .map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     let folder = DiskFolder::at(&folder_of(path));
-    let bytes = folder.read(&name, EVIDENCE_MAX).map_err(|fault| {
+    let bytes = folder.read(&name_of(path), EVIDENCE_MAX).map_err(|fault| {
         defect(
             path,
             String::new(),

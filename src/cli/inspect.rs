@@ -406,10 +406,7 @@ fn write_whole<T>(
     write: impl FnOnce(&mut BufWriter<File>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     if path.exists() {
-        return Err(Failure::Usage {
-            code: "file-exists",
-            message: format!("`{}` exists; name a new file", path.display()),
-        });
+        return Err(Failure::exists(path));
     }
     let mut beside = path.as_os_str().to_owned();
     beside.push(".tmp");

@@ -26,10 +26,7 @@ pub(super) fn init(args: &Init) -> Result<Reply, Failure> {
         .create_new(true)
         .open(&args.file)
         .map_err(|error| match error.kind() {
-            std::io::ErrorKind::AlreadyExists => Failure::Usage {
-                code: "file-exists",
-                message: format!("`{}` exists; name a new file", args.file.display()),
-            },
+            std::io::ErrorKind::AlreadyExists => Failure::exists(&args.file),
             _ => Failure::file(&args.file, &error),
         })?;
     file.write_all(TEMPLATE.as_bytes())

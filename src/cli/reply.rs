@@ -119,6 +119,14 @@ impl Failure {
         }
     }
 
+    /// Refuses to write over a file.
+    pub(super) fn exists(path: &Path) -> Self {
+        Self::Usage {
+            code: "file-exists",
+            message: format!("`{}` exists; name a new file", path.display()),
+        }
+    }
+
     /// Returns the exit code.
     pub(super) fn exit(&self) -> Exit {
         match self {

@@ -13,7 +13,7 @@ use super::progress::Bar;
 use super::protocol::{plan_line, register_in, registered_lines};
 use super::reply::{Failure, Reply};
 use super::results;
-use super::study::{ProtocolFile, apply, folder_of};
+use super::study::{ProtocolFile, apply, folder_of, name_of};
 use crate::engine::refusal::Refusal;
 use crate::engine::rules::Rules;
 use crate::protocol::frame;
@@ -178,9 +178,7 @@ pub(super) fn runs_folder(store: &Store, record: &Path) -> Result<PathBuf, Failu
     let first = store
         .first_digest()?
         .map_or_else(String::new, |digest| digest.to_string());
-    let name = record
-        .file_name()
-        .map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    let name = name_of(record);
     let folder = format!("{}.runs", name.strip_suffix(".db").unwrap_or(&name));
     Ok(folder_of(record)
         .join(folder)

@@ -30,9 +30,6 @@ impl ProtocolFile {
     pub(super) fn read(file: &Path) -> Result<Self, Failure> {
         let base = folder_of(file);
         let folder = DiskFolder::at(&base);
-        let name = file
-            .file_name()
-            .map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         let defects = |text: String, defects: Vec<Defect>| {
             Failure::Defects(Defects {
                 file: file.display().to_string(),
@@ -42,7 +39,7 @@ impl ProtocolFile {
             })
         };
         // One byte more than is allowed, so that the checker can say that it is too large.
-        let bytes = folder.read(&name, TEXT_MAX + 1).map_err(|fault| {
+        let bytes = folder.read(&name_of(file), TEXT_MAX + 1).map_err(|fault| {
             let defect = Defect::new(fault.code, Place::File, fault.message);
             defects(String::new(), vec![defect])
         })?;
@@ -113,6 +110,12 @@ impl ProtocolFile {
                 .collect(),
         }
     }
+}
+
+/// Returns the name of a file, without its folder.
+pub(super) fn name_of(file: &Path) -> String {
+    file.file_name()
+        .map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }
 
 /// Returns the absolute folder of a file.

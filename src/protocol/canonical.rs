@@ -100,6 +100,12 @@ pub fn bytes(value: &Value) -> Vec<u8> {
     serde_json_canonicalizer::to_vec(value).unwrap_or_default()
 }
 
+/// Returns the canonical JSON of a value as a text.
+pub fn text(value: &Value) -> String {
+    // JSON is UTF-8, so this cannot fail.
+    String::from_utf8(bytes(value)).unwrap_or_default()
+}
+
 /// Digests the canonical bytes of a value.
 pub fn digest(value: &Value) -> Digest {
     Digest::of(&[&bytes(value)])

@@ -49,6 +49,8 @@ type Result<T> = std::result::Result<T, Fault>;
 const APPLICATION_ID: i64 = 0x7072_6567;
 /// The version of the tables.
 const VERSION: i64 = 1;
+/// What SQLite appends to the name of a record for its log.
+const LOG: &str = "-wal";
 /// How long a connection waits for another's transaction, beyond the lock.
 const BUSY: Duration = Duration::from_secs(60);
 
@@ -88,7 +90,7 @@ impl Store {
     }
 
     fn connect(path: &Path, flags: OpenFlags, clock: fn() -> Time) -> Result<Self> {
-        let lock = Lock::beside(path)?;
+        let lock = Lock::of(path)?;
         let held = lock.hold()?;
         let connection =
             Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
@@ -233,9 +235,14 @@ fn is_beyond_writing(error: &rusqlite::Error) -> bool {
 
 /// Returns whether all of a record is in its file, and nothing in a log beside it.
 fn is_closed(path: &Path) -> bool {
-    let mut log = path.as_os_str().to_owned();
-    log.push("-wal");
-    std::fs::metadata(log).map_or(true, |log| log.len() == 0)
+    std::fs::metadata(beside(path, LOG)).map_or(true, |log| log.len() == 0)
+}
+
+/// Returns the path of a file that stands beside a record.
+fn beside(record: &Path, suffix: &str) -> PathBuf {
+    let mut name = record.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
 }
 
 /// Returns the URI that opens a file which nobody changes while it is read.
