@@ -239,6 +239,16 @@ fn every_malformed_report_is_refused_at_its_line() {
 }
 
 #[test]
+fn stages_beyond_every_range_are_a_defect() {
+    let base = fs::read_to_string(bad().join("base.toml")).unwrap();
+    let stage = |id| format!("[[stages]]\nid = \"{id}\"\nrepeats = 4000000000\n");
+    let text = base.replace("repeats = 2\n", "") + &stage("one") + &stage("two");
+    let defects = check(text.as_bytes(), &DiskFolder::at(&bad())).unwrap_err();
+    let of_range = |defect: &&Defect| defect.code == Code::Range;
+    assert!(defects.iter().filter(of_range).count() >= 2, "{defects:?}");
+}
+
+#[test]
 fn the_protocols_that_ship_have_no_defects() {
     for path in [
         "tests/bad/base.toml",
