@@ -239,6 +239,13 @@ fn every_malformed_report_is_refused_at_its_line() {
 }
 
 #[test]
+fn the_least_integer_of_64_bits_is_a_defect() {
+    let text = "language = -9223372036854775808\n";
+    let defects = check(text.as_bytes(), &DiskFolder::at(&bad())).unwrap_err();
+    assert_eq!(defects[0].code, Code::Number, "{defects:?}");
+}
+
+#[test]
 fn stages_beyond_every_range_are_a_defect() {
     let base = fs::read_to_string(bad().join("base.toml")).unwrap();
     let stage = |id| format!("[[stages]]\nid = \"{id}\"\nrepeats = 4000000000\n");

@@ -5,12 +5,10 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-use crate::units::Digest;
+use crate::units::{Digest, EXACT_MAX};
 
 /// The deepest nesting that is read.
 const DEPTH_MAX: usize = 64;
-/// The largest integer that every JSON reader holds exactly.
-const INTEGER_MAX: u64 = (1 << 53) - 1;
 
 /// Reads one JSON document strictly.
 ///
@@ -221,7 +219,7 @@ pub fn as_spelled(number: f64) -> Value {
 }
 
 fn exact<E: Error>(magnitude: u64) -> Result<u64, E> {
-    if magnitude > INTEGER_MAX {
+    if magnitude > EXACT_MAX {
         return Err(E::custom(
             "the integer lies beyond 2^53 - 1, where readers disagree; use a smaller one",
         ));

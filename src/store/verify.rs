@@ -59,7 +59,9 @@ fn is_corruption(error: &rusqlite::Error) -> bool {
             failure.code,
             DatabaseCorrupt | NotADatabase | TypeMismatch | rusqlite::ErrorCode::Unknown
         ),
-        rusqlite::Error::InvalidColumnType(..)
+        // A statement of ours does not fit the tables that are there.
+        rusqlite::Error::SqlInputError { .. }
+        | rusqlite::Error::InvalidColumnType(..)
         | rusqlite::Error::FromSqlConversionFailure(..)
         | rusqlite::Error::IntegralValueOutOfRange(..)
         | rusqlite::Error::Utf8Error(..) => true,
