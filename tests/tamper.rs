@@ -608,6 +608,13 @@ fn an_edited_row_is_found() {
 }
 
 #[test]
+fn a_table_that_lacks_a_column_is_found() {
+    // The second statement counts as a change of rows.
+    let sql = "ALTER TABLE lanes RENAME COLUMN facts TO fact; UPDATE lanes SET fact = fact;";
+    assert_eq!(edited(&finished(), sql), Code::NotARecord);
+}
+
+#[test]
 fn the_guards_of_the_tables_hold() {
     let study = finished();
     let connection = Connection::open(study.record()).unwrap();
