@@ -15,12 +15,6 @@ pub struct DiskFolder {
 }
 
 impl DiskFolder {
-    /// Takes the folder that a protocol file stands in; it may itself be reached through links.
-    pub fn of(protocol: &Path) -> Self {
-        let parent = protocol.parent().unwrap_or(Path::new(""));
-        Self::at(parent)
-    }
-
     /// Takes a folder; it may itself be reached through links.
     pub fn at(root: &Path) -> Self {
         // The last name is `.`, so that a link before it is followed.
@@ -166,7 +160,7 @@ mod tests {
         fs::create_dir(folder.path().join("real")).unwrap();
         fs::write(folder.path().join("real/file"), "text").unwrap();
         std::os::unix::fs::symlink("real", folder.path().join("link")).unwrap();
-        let study = DiskFolder::of(&folder.path().join("link/protocol.toml"));
+        let study = DiskFolder::at(&folder.path().join("link"));
         assert!(study.read("file", 4).is_ok() && study.digest("file").is_ok());
     }
 }

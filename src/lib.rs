@@ -8,8 +8,8 @@
 //! | Room | One sentence | Pure |
 //! | --- | --- | --- |
 //! | [`cli`] | The only room that prints, parses arguments and chooses exit codes. | no |
-//! | [`runner`] | The only room that starts processes, reads the clock or waits. | no |
-//! | [`folder`] | The only room that reads the study's files for the checker. | no |
+//! | [`folder`] | The study's files, as the checker asks for them. | no |
+//! | [`runner`] | The only room that starts processes and reads the wall clock. | no |
 //! | [`store`] | The only room that speaks SQL: one transaction a batch of commands. | no |
 //! | [`report`] | Counts what the runs of a study say. | yes |
 //! | [`record`] | Seals commands and rulings into chained entries, and derives them again. | yes |
@@ -26,9 +26,9 @@
 //! Entry { seq, digest, body: command + ruling, opening }       chained; sealed values are commitments
 //! ```
 //!
-//! A write is one transaction: load what the commands need, decide, append, fold, save, commit with
-//! one flush. `verify` streams the entries, decides each command again, and compares. The record
-//! comes first: an arm is executed only after its start is on the disk.
+//! A write is one transaction: load what the commands need, decide, append, fold, commit. The rows
+//! that follow from the entries may be saved later; nothing is acted on before its entry is on the
+//! disk, least of all a start. `verify` streams the entries, decides each command again, and compares.
 //!
 //! # What is never done
 //!
@@ -36,8 +36,8 @@
 //!   files arrive as arguments.
 //! - Nothing that is on the record is edited or deleted; the first outcome of a run stands.
 //! - `evolve` takes no protocol: events carry what it needs, so an old record folds for ever.
-//! - A decision never looks at an outcome. [`engine::decide`] reads outcomes nowhere but to tell the
-//!   same report from another.
+//! - A decision never looks at an outcome. Of what a run was scored from, [`engine::decide`] reads a
+//!   digest, to tell the same report from another.
 //! - A command that says what is known already, and a look at what comes next, are not recorded.
 //! - No registered key has a default in code that can change: the resolved protocol is what is hashed.
 //!

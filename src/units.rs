@@ -9,6 +9,9 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
 
+/// The largest integer that every reader of JSON holds exactly, and so the largest that is read.
+pub const EXACT_MAX: u64 = (1 << 53) - 1;
+
 /// A SHA-256 digest; 64 lower-case hex digits in text and JSON.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest(pub [u8; 32]);
@@ -80,11 +83,6 @@ impl Time {
     pub fn plus(self, duration: Micros) -> Self {
         Self(self.0.saturating_add_unsigned(duration.0))
     }
-
-    /// Returns how long ago an earlier moment was; zero when it is not earlier.
-    pub fn since(self, earlier: Self) -> Micros {
-        Micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
-    }
 }
 
 impl fmt::Display for Time {
@@ -141,6 +139,7 @@ impl FromStr for Micros {
         let count = text[..unit_at].parse::<u64>().ok();
         count
             .and_then(|count| count.checked_mul(unit))
+            .filter(|micros| *micros <= EXACT_MAX)
             .map(Self)
             .ok_or_else(|| format!("`{text}` is too long a duration"))
     }
@@ -181,7 +180,7 @@ impl FromStr for Bytes {
         let count = text[..unit_at].parse::<u64>().ok();
         count
             .and_then(|count| count.checked_mul(1 << shift))
-            .filter(|bytes| *bytes < 1 << 53)
+            .filter(|bytes| *bytes <= EXACT_MAX)
             .map(Self)
             .ok_or_else(|| format!("`{text}` is too large a size"))
     }
@@ -249,8 +248,10 @@ impl FromStr for RunId {
 
     fn from_str(text: &str) -> Result<Self, String> {
         text.parse()
+            .ok()
+            .filter(|number| *number <= EXACT_MAX)
             .map(Self)
-            .map_err(|_| format!("`{text}` is not a run's number"))
+            .ok_or_else(|| format!("`{text}` is not a run's number"))
     }
 }
 
@@ -280,6 +281,17 @@ mod tests {
         ] {
             assert!(bad.parse::<Micros>().is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn numbers_beyond_those_that_json_holds_exactly_are_not_read() {
+        let (most, more) = ("9007199254740991", "9007199254740992");
+        assert_eq!(most.parse(), Ok(RunId(EXACT_MAX)));
+        assert!(more.parse::<RunId>().is_err());
+        assert!(format!("{most}B").parse::<Bytes>().is_ok());
+        assert!(format!("{more}B").parse::<Bytes>().is_err());
+        assert!("9007199254740ms".parse::<Micros>().is_ok());
+        assert!("9007199254741ms".parse::<Micros>().is_err());
     }
 
     #[test]

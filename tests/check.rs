@@ -171,7 +171,11 @@ fn every_malformed_protocol_is_refused_at_its_line() {
     for bad_one in &list {
         let path = bad().join("protocols").join(&bad_one.name);
         let bytes = fs::read(&path).unwrap();
-        match answer(&bad_one.name, &bytes, &DiskFolder::of(&path)) {
+        match answer(
+            &bad_one.name,
+            &bytes,
+            &DiskFolder::at(path.parent().unwrap()),
+        ) {
             Err(_) => complaints.push(format!("{}: no defect", bad_one.name)),
             Ok(answer) => {
                 snapshot(bad_one.name.trim_end_matches(".toml"), &answer.drawn);
@@ -235,6 +239,23 @@ fn every_malformed_report_is_refused_at_its_line() {
 }
 
 #[test]
+fn the_least_integer_of_64_bits_is_a_defect() {
+    let text = "language = -9223372036854775808\n";
+    let defects = check(text.as_bytes(), &DiskFolder::at(&bad())).unwrap_err();
+    assert_eq!(defects[0].code, Code::Number, "{defects:?}");
+}
+
+#[test]
+fn stages_beyond_every_range_are_a_defect() {
+    let base = fs::read_to_string(bad().join("base.toml")).unwrap();
+    let stage = |id| format!("[[stages]]\nid = \"{id}\"\nrepeats = 4000000000\n");
+    let text = base.replace("repeats = 2\n", "") + &stage("one") + &stage("two");
+    let defects = check(text.as_bytes(), &DiskFolder::at(&bad())).unwrap_err();
+    let of_range = |defect: &&Defect| defect.code == Code::Range;
+    assert!(defects.iter().filter(of_range).count() >= 2, "{defects:?}");
+}
+
+#[test]
 fn the_protocols_that_ship_have_no_defects() {
     for path in [
         "tests/bad/base.toml",
@@ -243,7 +264,7 @@ fn the_protocols_that_ship_have_no_defects() {
     ] {
         let place = root().join(path);
         let bytes = fs::read(&place).unwrap();
-        if let Ok(answer) = answer(path, &bytes, &DiskFolder::of(&place)) {
+        if let Ok(answer) = answer(path, &bytes, &DiskFolder::at(place.parent().unwrap())) {
             panic!("{}", answer.drawn);
         }
     }

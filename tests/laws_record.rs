@@ -19,7 +19,7 @@ use prereg::protocol::canonical;
 use prereg::record::audit::{Audit, Auditor};
 use prereg::record::divergence::{Code, Divergence};
 use prereg::record::entry::{self, Answer, Entry, Head};
-use prereg::store::{Receipt, Request, Store, Verdict, verify};
+use prereg::store::{Request, Response, Store, Verification, verify};
 use prereg::units::{Digest, RunId, Time};
 
 thread_local! {
@@ -39,7 +39,7 @@ fn request(key: Option<&str>, action: Action) -> Request {
     }
 }
 
-fn apply(store: &mut Store, key: Option<&str>, action: Action) -> Receipt {
+fn apply(store: &mut Store, key: Option<&str>, action: Action) -> Response {
     store
         .write(|writer| writer.apply(request(key, action)))
         .unwrap()
@@ -60,8 +60,8 @@ fn registered(draft: &Draft) -> (tempfile::TempDir, Store) {
 
 fn verified(store: &Store) -> Audit {
     match verify(store.path()).unwrap() {
-        Verdict::Verified(audit) => *audit,
-        Verdict::Diverged(divergence) => panic!("{divergence}"),
+        Verification::Verified(audit) => *audit,
+        Verification::Diverged(divergence) => panic!("{divergence}"),
     }
 }
 
@@ -80,12 +80,12 @@ fn a_store_an_audit_and_the_fold_say_the_same() {
                 .write(|writer| {
                     for _ in 0..1 + random.below(12) {
                         let wanted = any_move(&mut random, &world);
-                        let receipt = writer.apply(request(None, wanted.action(&drafts)))?;
+                        let response = writer.apply(request(None, wanted.action(&drafts)))?;
                         let given = world.give(&wanted);
                         let expired: Vec<RunId> =
                             given.expired.iter().map(|(run, _)| *run).collect();
-                        assert_eq!(receipt.ruling, given.ruling, "{wanted:?}");
-                        assert_eq!(receipt.expired, expired);
+                        assert_eq!(response.ruling, given.ruling, "{wanted:?}");
+                        assert_eq!(response.expired, expired);
                     }
                     Ok(())
                 })
@@ -124,9 +124,9 @@ fn time_never_goes_back() {
     let mut random = Random(6);
     for _ in 0..40 {
         NOW.set(Time(random.below(10_000_000) as i64));
-        let receipt = apply(&mut store, None, Action::Unblind {});
-        assert_eq!(receipt.at, last.max(NOW.get()));
-        last = receipt.at;
+        let response = apply(&mut store, None, Action::Unblind {});
+        assert_eq!(response.at, last.max(NOW.get()));
+        last = response.at;
     }
     verified(&store);
 }
@@ -169,9 +169,9 @@ fn nobodys_key_keeps_a_stale_run_from_being_closed() {
         .ruling
         .unwrap();
     NOW.set(Time(6 * HOUR.0 as i64));
-    let receipt = apply(&mut store, None, start("b"));
-    assert_eq!(receipt.expired, [RunId(1)]);
-    receipt.ruling.unwrap();
+    let response = apply(&mut store, None, start("b"));
+    assert_eq!(response.expired, [RunId(1)]);
+    response.ruling.unwrap();
     verified(&store);
 }
 

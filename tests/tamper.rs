@@ -18,7 +18,7 @@ use prereg::protocol::canonical;
 use prereg::record::divergence::Code;
 use prereg::record::entry::{self, Answer, Body, Entry, Head};
 use prereg::record::export::{self, Header};
-use prereg::store::{Store, Verdict, verify};
+use prereg::store::{Store, Verification, verify};
 use prereg::units::{Digest, RunId};
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -61,8 +61,8 @@ impl Bench {
     /// Returns how a file diverges, which it must.
     fn divergence(&self, bytes: &[u8], what: &str) -> Code {
         match verify(&self.put(bytes)) {
-            Ok(Verdict::Diverged(divergence)) => divergence.code,
-            Ok(Verdict::Verified(_)) => panic!("{what}: verified"),
+            Ok(Verification::Diverged(divergence)) => divergence.code,
+            Ok(Verification::Verified(_)) => panic!("{what}: verified"),
             Err(fault) => panic!("{what}: {fault}"),
         }
     }
@@ -527,8 +527,8 @@ fn edited(study: &Study, sql: &str) -> Code {
     );
     drop(connection);
     match verify(&path) {
-        Ok(Verdict::Diverged(divergence)) => divergence.code,
-        Ok(Verdict::Verified(_)) => panic!("{sql}: verified"),
+        Ok(Verification::Diverged(divergence)) => divergence.code,
+        Ok(Verification::Verified(_)) => panic!("{sql}: verified"),
         Err(fault) => panic!("{sql}: {fault}"),
     }
 }
@@ -601,10 +601,17 @@ fn an_edited_row_is_found() {
             .unwrap();
         drop(connection);
         assert!(
-            matches!(verify(&path), Ok(Verdict::Diverged(_))),
+            matches!(verify(&path), Ok(Verification::Diverged(_))),
             "without {gone}"
         );
     }
+}
+
+#[test]
+fn a_table_that_lacks_a_column_is_found() {
+    // The second statement counts as a change of rows.
+    let sql = "ALTER TABLE lanes RENAME COLUMN facts TO fact; UPDATE lanes SET fact = fact;";
+    assert_eq!(edited(&finished(), sql), Code::NotARecord);
 }
 
 #[test]
@@ -643,8 +650,8 @@ fn a_flipped_bit_in_a_record_is_found_or_changes_nothing() {
         let bench = Bench::new();
         let path = bench.put(&changed);
         match verify(&path) {
-            Ok(Verdict::Diverged(_)) => found += 1,
-            Ok(Verdict::Verified(_)) => {
+            Ok(Verification::Diverged(_)) => found += 1,
+            Ok(Verification::Verified(_)) => {
                 assert_eq!(exported(&path).as_ref(), Some(&export), "byte {place}");
             }
             // The number of the tables' version is nobody's to check but the one who knows it.
@@ -771,7 +778,7 @@ fn what_is_no_record_is_said_to_be_none() {
         .unwrap();
     drop(connection);
     let before = fs::read(&path).unwrap();
-    assert!(matches!(verify(&path), Ok(Verdict::Diverged(_))));
+    assert!(matches!(verify(&path), Ok(Verification::Diverged(_))));
     let study = Recipe::default().lay();
     let said = study.prereg(&[
         "register",

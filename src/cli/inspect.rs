@@ -7,16 +7,17 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::args::{Export, Show, Status, Verify};
+use super::reply::{Failure, Reply};
 use super::results::{self, counted};
 use super::run::{count, runs_folder};
-use super::said::{Failure, Said};
 use super::study::{apply, find_record};
 use crate::engine::command::{Action, Cause, Judged};
+use crate::engine::refusal::Refusal;
 use crate::engine::rules::Rules;
 use crate::engine::slice::{Run, Standing};
 use crate::record::audit::Audit;
-use crate::runner::clock;
-use crate::store::{self, Request, Store, Verdict};
+use crate::runner::{clock, executor};
+use crate::store::{self, Request, Store, Verification};
 use crate::units::RunId;
 
 /// What no verification can show.
@@ -49,12 +50,12 @@ fn is_sealed(rules: &Rules, standing: &Standing) -> bool {
 }
 
 /// Shows where a study stands.
-pub(super) fn status(args: &Status) -> Result<Said, Failure> {
+pub(super) fn status(args: &Status) -> Result<Reply, Failure> {
     let record = find_record(args.record.as_deref().or(args.db.as_deref()))?;
     let mut store = look(&record, args.unblind, &args.actor)?;
     let standing = store.standing()?;
     let Some(rules) = store.rules()? else {
-        return Ok(Said::done(
+        return Ok(Reply::done(
             "empty       no protocol stands on this record\n",
             json!({ "state": "empty" }),
         ));
@@ -109,7 +110,7 @@ pub(super) fn status(args: &Status) -> Result<Said, Failure> {
         record.display()
     ));
     let json = json!({ "study": rules.protocol().study.id, "standing": standing, "sealed": sealed, "tally": tally, "head": head });
-    Ok(Said::done(text, json))
+    Ok(Reply::done(text, json))
 }
 
 fn registered(rules: &Rules, standing: &Standing) -> String {
@@ -125,19 +126,19 @@ fn registered(rules: &Rules, standing: &Standing) -> String {
 }
 
 /// Shows a run.
-pub(super) fn show(args: &Show) -> Result<Said, Failure> {
+pub(super) fn show(args: &Show) -> Result<Reply, Failure> {
     let record = find_record(args.which.db.as_deref())?;
     let mut store = look(&record, args.unblind, &args.actor)?;
     let standing = store.standing()?;
     let Some(run) = store.run(args.run)? else {
-        let refusal = crate::engine::refusal::Refusal::UnknownRun { run: args.run };
+        let refusal = Refusal::UnknownRun { run: args.run };
         return Err(Failure::Refused {
             refusal,
             text: None,
         });
     };
     let rules = store.rules()?;
-    let of_plan = run.place.is_some_and(|place| place.lane.draft == 0);
+    let of_plan = run.place.is_some_and(|place| place.lane.is_registered());
     let sealed = of_plan
         && !args.unblind
         && rules
@@ -148,13 +149,14 @@ pub(super) fn show(args: &Show) -> Result<Said, Failure> {
     for path in &outputs {
         text.push_str(&format!("  output    {path}\n"));
     }
-    Ok(Said::done(text, run_json(run, sealed, outputs)))
+    Ok(Reply::done(text, run_json(run, sealed, outputs)))
 }
 
-fn run_text(run: &Run, rules: Option<&Rules>, sealed: bool) -> String {
-    let place = match run.place {
+/// Says where a run stands in the plan.
+fn place_text(run: &Run) -> String {
+    match run.place {
         None => "control".to_owned(),
-        Some(place) if place.lane.draft > 0 => format!(
+        Some(place) if !place.lane.is_registered() => format!(
             "pilot of draft {}, repeat {}, attempt {}",
             place.lane.draft, place.repeat, place.attempt
         ),
@@ -165,15 +167,19 @@ fn run_text(run: &Run, rules: Option<&Rules>, sealed: bool) -> String {
             place.turn,
             place.attempt
         ),
-    };
+    }
+}
+
+fn run_text(run: &Run, rules: Option<&Rules>, sealed: bool) -> String {
     let cause = run
         .cause
         .map_or(String::new(), |cause| format!(" ({})", cause.text()));
     let mut text = format!(
-        "run {}   {} on `{}`, {place}\n  state     {}{cause}\n  started   {}\n",
+        "run {}   {} on `{}`, {}\n  state     {}{cause}\n  started   {}\n",
         run.run,
         run.arm,
         run.task,
+        place_text(run),
         run.state.text(),
         run.started_at
     );
@@ -196,8 +202,15 @@ fn run_text(run: &Run, rules: Option<&Rules>, sealed: bool) -> String {
     }
     if sealed {
         text.push_str("  outcomes  sealed until the study has ended\n");
-        return text;
+    } else {
+        text.push_str(&sealed_text(run));
     }
+    text
+}
+
+/// Says what is sealed while a study runs: how a run ended, and its outcomes.
+fn sealed_text(run: &Run) -> String {
+    let mut text = String::new();
     if let Some(execution) = &run.execution {
         let exit = execution.exit.map(|exit| format!("exit {exit}"));
         let signal = execution.signal.map(|signal| format!("signal {signal}"));
@@ -247,16 +260,9 @@ fn reason(run: &Run, rules: Option<&Rules>) -> Option<String> {
             }),
         ) => Some(format!("signal {signal} ended the judge")),
         (Cause::BadReport, _) => {
-            let fault = rules?
-                .scorer()
-                .ok()?
-                .read_report(left.report.as_deref()?.as_bytes())
-                .err()?;
-            let at = fault
-                .pointer
-                .filter(|pointer| !pointer.is_empty())
-                .map_or(String::new(), |pointer| format!(" (at {pointer})"));
-            Some(format!("{}{at}", fault.message))
+            let scorer = rules?.scorer().ok()?;
+            let read = scorer.read_report(left.report.as_deref()?.as_bytes());
+            Some(read.err()?.to_string())
         }
         _ => None,
     }
@@ -265,9 +271,8 @@ fn reason(run: &Run, rules: Option<&Rules>) -> Option<String> {
 /// Returns the files that keep what a run and its judge have printed.
 fn outputs(record: &Path, store: &Store, run: RunId) -> Result<Vec<String>, Failure> {
     let runs = runs_folder(store, record)?;
-    let names = ["stdout", "stderr", "judge.stdout", "judge.stderr"];
-    let paths = names.iter().map(|name| runs.join(format!("{run}.{name}")));
-    Ok(paths
+    Ok(executor::outputs(&runs, run)
+        .into_iter()
         .filter(|path| path.is_file())
         .map(|path| path.display().to_string())
         .collect())
@@ -294,10 +299,10 @@ fn run_json(run: Run, sealed: bool, outputs: Vec<String>) -> Value {
 }
 
 /// Derives every decision again.
-pub(super) fn verify(args: &Verify) -> Result<Said, Failure> {
+pub(super) fn verify(args: &Verify) -> Result<Reply, Failure> {
     match store::verify(&args.file)? {
-        Verdict::Verified(audit) => Ok(verified(&audit)),
-        Verdict::Diverged(divergence) => {
+        Verification::Verified(audit) => Ok(verified(&audit)),
+        Verification::Diverged(divergence) => {
             let text = Store::read(&args.file)
                 .ok()
                 .and_then(|store| store.protocol_text().ok().flatten());
@@ -306,7 +311,7 @@ pub(super) fn verify(args: &Verify) -> Result<Said, Failure> {
     }
 }
 
-fn verified(audit: &Audit) -> Said {
+fn verified(audit: &Audit) -> Reply {
     let standing = &audit.slice.standing;
     let slots = audit
         .rules
@@ -354,11 +359,11 @@ fn verified(audit: &Audit) -> Said {
         "slots": slots,
         "slots_ended": standing.slots_ended,
     });
-    Said::done(text, json)
+    Reply::done(text, json)
 }
 
 /// Writes the record as one file.
-pub(super) fn export(args: &Export, as_json: bool) -> Result<Said, Failure> {
+pub(super) fn export(args: &Export, as_json: bool) -> Result<Reply, Failure> {
     let record = find_record(args.record.as_deref().or(args.db.as_deref()))?;
     let mut store = look(&record, args.unblind, &args.actor)?;
     let standing = store.standing()?;
@@ -376,7 +381,7 @@ pub(super) fn export(args: &Export, as_json: bool) -> Result<Said, Failure> {
             });
         }
         store.export(&mut BufWriter::new(io::stdout().lock()), sealed)?;
-        return Ok(Said::done("", Value::Null));
+        return Ok(Reply::done("", Value::Null));
     };
     let exported = write_whole(path, |out| store.export(out, sealed).map_err(Failure::from))?;
     let seal = if exported.sealed {
@@ -389,7 +394,7 @@ pub(super) fn export(args: &Export, as_json: bool) -> Result<Said, Failure> {
         exported.head.seq,
         path.display()
     );
-    Ok(Said::done(
+    Ok(Reply::done(
         text,
         json!({ "file": path.display().to_string(), "head": exported.head, "sealed": exported.sealed }),
     ))
@@ -401,10 +406,7 @@ fn write_whole<T>(
     write: impl FnOnce(&mut BufWriter<File>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     if path.exists() {
-        return Err(Failure::Usage {
-            code: "file-exists",
-            message: format!("`{}` exists; name a new file", path.display()),
-        });
+        return Err(Failure::exists(path));
     }
     let mut beside = path.as_os_str().to_owned();
     beside.push(".tmp");

@@ -1,15 +1,16 @@
 //! The only room that prints, parses arguments and chooses exit codes.
 
 mod args;
+mod elsewhere;
 mod exit;
 mod inspect;
 mod progress;
 mod protocol;
 pub mod render;
+mod reply;
 mod results;
 mod run;
-mod said;
-mod steps;
+
 mod study;
 
 use std::process::ExitCode;
@@ -19,7 +20,7 @@ use serde_json::Value;
 
 use args::{Cli, Verb};
 use exit::Exit;
-use said::{Failure, Said};
+use reply::{Failure, Reply};
 
 /// Does what the command line says.
 pub fn main() -> ExitCode {
@@ -29,11 +30,11 @@ pub fn main() -> ExitCode {
     {
         // Asked often by probes of other studies: answered without building the whole grammar.
         let version = concat!("prereg ", env!("CARGO_PKG_VERSION"), "\n");
-        return said::print(&Ok(Said::done(version, Value::Null)), false).into();
+        return reply::print(&Ok(Reply::done(version, Value::Null)), false).into();
     }
     match Cli::try_parse() {
         Ok(cli) => {
-            let exit = said::print(&execute(&cli), cli.json);
+            let exit = reply::print(&execute(&cli), cli.json);
             exit.into()
         }
         Err(error) if !error.use_stderr() => {
@@ -58,20 +59,20 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn execute(cli: &Cli) -> Result<Said, Failure> {
+fn execute(cli: &Cli) -> Result<Reply, Failure> {
     match &cli.verb {
         Verb::Init(args) => protocol::init(args),
         Verb::Check(args) => protocol::check(args),
         Verb::Schema => Ok(protocol::schema()),
         Verb::Register(args) => protocol::register(args),
         Verb::Run(args) => run::run(args),
-        Verb::Start(args) => steps::start(args),
-        Verb::Finish(args) => steps::finish(args),
-        Verb::Score(args) => steps::score(args),
+        Verb::Start(args) => elsewhere::start(args),
+        Verb::Finish(args) => elsewhere::finish(args),
+        Verb::Score(args) => elsewhere::score(args),
         Verb::Status(args) => inspect::status(args),
         Verb::Show(args) => inspect::show(args),
         Verb::Verify(args) => inspect::verify(args),
         Verb::Export(args) => inspect::export(args, cli.json),
-        Verb::Claim(args) => steps::claim(args),
+        Verb::Claim(args) => elsewhere::claim(args),
     }
 }

@@ -9,7 +9,7 @@ use std::time::Instant;
 use crate::runner::session::{Observer, Progress};
 
 /// The width of the bar, in characters.
-const WIDTH: u64 = 30;
+const WIDTH: usize = 30;
 
 /// Draws progress on standard error.
 #[derive(Debug)]
@@ -107,8 +107,12 @@ impl Observer for Bar {
         // Nobody is left to be told where standard error is closed.
         let _ = match self.style {
             Style::Line => {
-                let full = usize::try_from(WIDTH * ended / slots).unwrap_or(0);
-                let bar = format!("{}{}", "━".repeat(full), " ".repeat(30 - full));
+                let full = usize::try_from(WIDTH as u64 * ended / slots).unwrap_or(0);
+                let bar = format!(
+                    "{}{}",
+                    "━".repeat(full),
+                    " ".repeat(WIDTH.saturating_sub(full))
+                );
                 write!(io::stderr().lock(), "\r\x1b[K  {bar} {counts}")
             }
             _ => {

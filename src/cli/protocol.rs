@@ -6,11 +6,12 @@ use std::io::Write;
 use serde_json::json;
 
 use super::args::{Check, Init, Register};
-use super::said::{Failure, Said};
-use super::study::{Loaded, granted};
+use super::reply::{Failure, Reply};
+use super::results::counted;
+use super::study::{ProtocolFile, granted};
 use crate::engine::command::Action;
 use crate::protocol::frame;
-use crate::protocol::model::{ArmsOrder, Protocol};
+use crate::protocol::model::ArmsOrder;
 use crate::protocol::shape;
 use crate::runner::clock;
 use crate::store::{Request, Store};
@@ -19,16 +20,13 @@ use crate::store::{Request, Store};
 const TEMPLATE: &str = include_str!("init.toml");
 
 /// Writes a commented protocol, and never over a file that exists.
-pub(super) fn init(args: &Init) -> Result<Said, Failure> {
+pub(super) fn init(args: &Init) -> Result<Reply, Failure> {
     let mut file = OpenOptions::new()
         .write(true)
         .create_new(true)
         .open(&args.file)
         .map_err(|error| match error.kind() {
-            std::io::ErrorKind::AlreadyExists => Failure::Usage {
-                code: "file-exists",
-                message: format!("`{}` exists; name a new file", args.file.display()),
-            },
+            std::io::ErrorKind::AlreadyExists => Failure::exists(&args.file),
             _ => Failure::file(&args.file, &error),
         })?;
     file.write_all(TEMPLATE.as_bytes())
@@ -36,12 +34,12 @@ pub(super) fn init(args: &Init) -> Result<Said, Failure> {
     let name = args.file.display();
     let text =
         format!("written     {name}: fill in the task file it names, then: prereg check {name}\n");
-    Ok(Said::done(text, json!({ "written": name.to_string() })))
+    Ok(Reply::done(text, json!({ "written": name.to_string() })))
 }
 
 /// Says what a sound protocol comes to.
-pub(super) fn check(args: &Check) -> Result<Said, Failure> {
-    let loaded = Loaded::read(&args.file)?;
+pub(super) fn check(args: &Check) -> Result<Reply, Failure> {
+    let loaded = ProtocolFile::read(&args.file)?;
     let plan = plan_line(&loaded);
     let unenforced = loaded.unenforced();
     let mut text = format!("sound       {}   {plan}\n", loaded.id());
@@ -58,18 +56,18 @@ pub(super) fn check(args: &Check) -> Result<Said, Failure> {
         "defects": [],
         "unenforced": unenforced,
     });
-    Ok(Said::done(text, json))
+    Ok(Reply::done(text, json))
 }
 
 /// Prints the JSON Schema.
-pub(super) fn schema() -> Said {
+pub(super) fn schema() -> Reply {
     let schema = shape::schema();
-    Said::done(format!("{schema:#}\n"), schema)
+    Reply::done(format!("{schema:#}\n"), schema)
 }
 
 /// Registers a protocol.
-pub(super) fn register(args: &Register) -> Result<Said, Failure> {
-    let loaded = Loaded::read(&args.file)?;
+pub(super) fn register(args: &Register) -> Result<Reply, Failure> {
+    let loaded = ProtocolFile::read(&args.file)?;
     loaded.enforced()?;
     let mut store = Store::create(&loaded.record(args.db.as_deref()), clock::now)?;
     let new = register_in(&mut store, &loaded, &args.actor)?;
@@ -87,13 +85,13 @@ pub(super) fn register(args: &Register) -> Result<Said, Failure> {
         "record": store.path().display().to_string(),
         "head": store.head()?,
     });
-    Ok(Said::done(text, json))
+    Ok(Reply::done(text, json))
 }
 
 /// Opens and registers a protocol in one transaction; returns whether that was news.
 pub(super) fn register_in(
     store: &mut Store,
-    loaded: &Loaded,
+    loaded: &ProtocolFile,
     actor: &str,
 ) -> Result<bool, Failure> {
     let registration = loaded.checked.registration.digest();
@@ -103,7 +101,7 @@ pub(super) fn register_in(
         action,
     };
     // In one transaction: nobody else's protocol comes between the two.
-    let (before, receipt) = store.write(|writer| {
+    let (before, response) = store.write(|writer| {
         let before = writer.standing().registered;
         let opened = writer.apply(request(loaded.open()))?;
         if opened.ruling.is_err() {
@@ -112,12 +110,12 @@ pub(super) fn register_in(
         let registered = writer.apply(request(Action::Register { registration }))?;
         Ok((before, registered))
     })?;
-    granted(store, receipt)?;
+    granted(store, response)?;
     Ok(before.is_none())
 }
 
 /// Returns the lines that say that a protocol is registered, and what to publish.
-pub(super) fn registered_lines(loaded: &Loaded) -> String {
+pub(super) fn registered_lines(loaded: &ProtocolFile) -> String {
     let digest = loaded.checked.registration.digest();
     format!(
         "registered  {}   sha256:{}\n            publish this line: {}\n",
@@ -128,7 +126,7 @@ pub(super) fn registered_lines(loaded: &Loaded) -> String {
 }
 
 /// Returns the line to publish.
-pub(super) fn publish_line(loaded: &Loaded) -> String {
+pub(super) fn publish_line(loaded: &ProtocolFile) -> String {
     format!(
         "prereg/1 {} {}",
         loaded.id(),
@@ -137,15 +135,11 @@ pub(super) fn publish_line(loaded: &Loaded) -> String {
 }
 
 /// Returns the plan in one line.
-pub(super) fn plan_line(loaded: &Loaded) -> String {
+pub(super) fn plan_line(loaded: &ProtocolFile) -> String {
     let protocol = &loaded.checked.registration.protocol;
     let tasks = frame::draw(protocol, &loaded.checked.tasks)
         .confirmatory
         .len();
-    plan_of(protocol, tasks)
-}
-
-fn plan_of(protocol: &Protocol, tasks: usize) -> String {
     let allocation = &protocol.allocation;
     let arms = protocol.arms.len();
     let slots = tasks as u64 * u64::from(allocation.repeats) * arms as u64;
@@ -157,8 +151,7 @@ fn plan_of(protocol: &Protocol, tasks: usize) -> String {
     };
     let controls = match protocol.controls.len() {
         0 => "no control".to_owned(),
-        1 => "1 control".to_owned(),
-        many => format!("{many} controls"),
+        some => counted(some as u64, "control", "controls"),
     };
     format!(
         "{tasks} tasks × {} repeats × {arms} arms = {slots} slots, {order}, {} at a time; {controls}",

@@ -18,7 +18,7 @@ use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
 use serde_json::{Value, json};
 
 use crate::protocol::defect::{Defect, Place};
-use crate::protocol::source::{Source, is_hidden};
+use crate::protocol::source::{Source, is_hidden, line_of};
 
 /// How wide a drawn line of the source may be before it is cut around its caret.
 const WIDTH_MAX: usize = 100;
@@ -64,7 +64,7 @@ pub fn defects_json(
         let spot = Spot::of(file, text, source.as_ref(), defect, &other);
         let at = spot.span.as_ref().map(|span| {
             let line_start = spot.text[..span.start].rfind('\n').map_or(0, |at| at + 1);
-            let line = spot.text[..line_start].matches('\n').count() + 1;
+            let line = line_of(&spot.text, span.start);
             let column = spot.text[line_start..span.start].chars().count() + 1;
             (
                 line,

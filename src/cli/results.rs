@@ -134,11 +134,7 @@ pub(super) fn slots_line(tally: &Tally) -> String {
     } else {
         format!(" ({})", causes.join(", "))
     };
-    let reruns = if tally.reruns == 1 {
-        "1 rerun".to_owned()
-    } else {
-        format!("{} reruns", tally.reruns)
-    };
+    let reruns = counted(tally.reruns, "rerun", "reruns");
     format!(
         "{} of {} slots scored; {} unjudged{causes}, {reruns}",
         tally.scored, tally.slots, tally.unjudged

@@ -11,24 +11,25 @@ use super::args::Run;
 use super::exit::Exit;
 use super::progress::Bar;
 use super::protocol::{plan_line, register_in, registered_lines};
+use super::reply::{Failure, Reply};
 use super::results;
-use super::said::{Failure, Said};
-use super::study::{Loaded, apply, folder_of};
+use super::study::{ProtocolFile, apply, folder_of, name_of};
 use crate::engine::refusal::Refusal;
+use crate::engine::rules::Rules;
 use crate::protocol::frame;
 use crate::protocol::model::CauseWord;
 use crate::report::tally::{Counter, Tally};
 use crate::runner::clock;
-use crate::runner::session::{self, Brake, End, Task};
+use crate::runner::session::{self, Brake, End, Session};
 use crate::runner::signals::{self, Wish};
 use crate::store::{Fault, Request, Store};
 
 /// Runs a study as far as it goes.
-pub(super) fn run(args: &Run) -> Result<Said, Failure> {
-    let loaded = Loaded::read(&args.file)?;
+pub(super) fn run(args: &Run) -> Result<Reply, Failure> {
+    let loaded = ProtocolFile::read(&args.file)?;
     loaded.enforced()?;
     let record = loaded.record(args.db.as_deref());
-    sayable(&loaded, args, &record)?;
+    must_fit(&loaded, args, &record)?;
     let mut store = Store::create(&record, clock::now)?;
     let bar = Arc::new(Bar::new(args.quiet));
     let announced = admit(&mut store, &loaded, args, &bar)?;
@@ -47,7 +48,6 @@ pub(super) fn run(args: &Run) -> Result<Said, Failure> {
         bar.say(&format!("plan        {plan}"));
     }
     let end = execute(&mut store, &loaded, args, &record, &bar)?;
-    bar.clear();
     match end {
         End::Complete if args.pilot => pilot_done(&mut store),
         End::Complete => finished(&mut store, &record, &format!(" in {}", bar.elapsed()), true),
@@ -57,7 +57,7 @@ pub(super) fn run(args: &Run) -> Result<Said, Failure> {
 }
 
 /// Puts the protocol on the record, registered or for a pilot; returns whether that was told.
-fn admit(store: &mut Store, loaded: &Loaded, args: &Run, bar: &Bar) -> Result<bool, Failure> {
+fn admit(store: &mut Store, loaded: &ProtocolFile, args: &Run, bar: &Bar) -> Result<bool, Failure> {
     if args.pilot {
         apply(
             store,
@@ -77,7 +77,7 @@ fn admit(store: &mut Store, loaded: &Loaded, args: &Run, bar: &Bar) -> Result<bo
 }
 
 /// Refuses a command line that does not fit the protocol, before anything is written.
-fn sayable(loaded: &Loaded, args: &Run, record: &Path) -> Result<(), Failure> {
+fn must_fit(loaded: &ProtocolFile, args: &Run, record: &Path) -> Result<(), Failure> {
     let protocol = &loaded.checked.registration.protocol;
     let tasks = &loaded.checked.tasks;
     let pilot = frame::draw(protocol, tasks)
@@ -114,24 +114,19 @@ fn sayable(loaded: &Loaded, args: &Run, record: &Path) -> Result<(), Failure> {
 
 fn execute(
     store: &mut Store,
-    loaded: &Loaded,
+    loaded: &ProtocolFile,
     args: &Run,
     record: &Path,
     bar: &Arc<Bar>,
 ) -> Result<End, Failure> {
-    let broken = |message: &str| Failure::Fault {
-        code: "record",
-        message: message.to_owned(),
-    };
-    let rules = store
-        .rules()?
-        .ok_or_else(|| broken("no protocol stands on the record"))?;
+    let rules = rules_of(store)?;
     let env: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
     let runs = runs_folder(store, record)?;
-    let brake = Brake::new().map_err(|error| Failure::Fault {
+    let deaf = |error: std::io::Error| Failure::Fault {
         code: "signals",
         message: error.to_string(),
-    })?;
+    };
+    let brake = Brake::new().map_err(deaf)?;
     let attempts = &loaded.checked.registration.protocol.attempts;
     let rerun = attempts.rerun.contains(&CauseWord::Cancelled);
     let slots = if rerun {
@@ -157,21 +152,25 @@ fn execute(
             }
         })
     };
-    let listening = listening.map_err(|error| Failure::Fault {
-        code: "signals",
-        message: error.to_string(),
-    })?;
-    let task = Task {
+    let listening = listening.map_err(deaf)?;
+    let session = Session {
         base: &loaded.base,
         runs: &runs,
         env: &env,
         pilot: args.pilot,
         actor: &args.actor,
     };
-    let end = session::run(store, &rules, &task, &brake, bar.as_ref());
+    let end = session::run(store, &rules, &session, &brake, bar.as_ref());
     drop(listening);
     bar.clear();
     Ok(end?)
+}
+
+fn rules_of(store: &mut Store) -> Result<Arc<Rules>, Failure> {
+    store.rules()?.ok_or_else(|| Failure::Fault {
+        code: "record",
+        message: "no protocol stands on the record".to_owned(),
+    })
 }
 
 /// Returns where the runs of this very record have their folders.
@@ -179,9 +178,7 @@ pub(super) fn runs_folder(store: &Store, record: &Path) -> Result<PathBuf, Failu
     let first = store
         .first_digest()?
         .map_or_else(String::new, |digest| digest.to_string());
-    let name = record
-        .file_name()
-        .map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    let name = name_of(record);
     let folder = format!("{}.runs", name.strip_suffix(".db").unwrap_or(&name));
     Ok(folder_of(record)
         .join(folder)
@@ -190,11 +187,7 @@ pub(super) fn runs_folder(store: &Store, record: &Path) -> Result<PathBuf, Failu
 
 /// Counts what a record says.
 pub(super) fn count(store: &mut Store) -> Result<Tally, Failure> {
-    let missing = || Failure::Fault {
-        code: "record",
-        message: "no protocol stands on the record".to_owned(),
-    };
-    let rules = store.rules()?.ok_or_else(missing)?;
+    let rules = rules_of(store)?;
     let mut counter = Counter::new(&rules);
     store.each_run(|run| counter.add(run))?;
     Ok(counter.finish())
@@ -205,7 +198,7 @@ fn finished(
     record: &Path,
     after: &str,
     with_table: bool,
-) -> Result<Said, Failure> {
+) -> Result<Reply, Failure> {
     let tally = count(store)?;
     let head = store.head()?;
     let line = results::slots_line(&tally);
@@ -225,22 +218,22 @@ fn finished(
         format!("complete    {scored}{after}\n")
     };
     let json = json!({ "state": "complete", "tally": tally, "head": head, "record": record.display().to_string() });
-    Ok(Said::done(text, json))
+    Ok(Reply::done(text, json))
 }
 
-fn pilot_done(store: &mut Store) -> Result<Said, Failure> {
+fn pilot_done(store: &mut Store) -> Result<Reply, Failure> {
     let standing = store.standing()?;
     let text = format!(
         "piloted     {} pilot runs are on the record, in no analysis; prereg show RUN shows one\n",
         standing.pilots
     );
-    Ok(Said::done(
+    Ok(Reply::done(
         text,
         json!({ "state": "piloted", "pilots": standing.pilots, "head": store.head()? }),
     ))
 }
 
-fn waiting(store: &mut Store) -> Result<Said, Failure> {
+fn waiting(store: &mut Store) -> Result<Reply, Failure> {
     let standing = store.standing()?;
     let listed = |runs: Vec<String>, what: &str| {
         if runs.is_empty() {
@@ -261,14 +254,14 @@ fn waiting(store: &mut Store) -> Result<Said, Failure> {
         "waiting     {} of {} slots have ended\n{live}{ended}",
         standing.slots_ended, standing.slots
     );
-    Ok(Said {
+    Ok(Reply {
         text,
         json: json!({ "state": "waiting", "live": standing.live, "ended": standing.ended, "head": store.head()? }),
         exit: Exit::Refusal,
     })
 }
 
-fn interrupted(store: &mut Store, loaded: &Loaded) -> Result<Said, Failure> {
+fn interrupted(store: &mut Store, loaded: &ProtocolFile) -> Result<Reply, Failure> {
     let standing = store.standing()?;
     let text = format!(
         "interrupted {} of {} slots have ended; go on with: prereg run {}\n",
@@ -276,7 +269,7 @@ fn interrupted(store: &mut Store, loaded: &Loaded) -> Result<Said, Failure> {
         standing.slots,
         loaded.file.display()
     );
-    Ok(Said {
+    Ok(Reply {
         text,
         json: json!({ "state": "interrupted", "head": store.head()? }),
         exit: Exit::Interrupted,

@@ -2,19 +2,19 @@
 
 use std::path::{Path, PathBuf};
 
-use super::said::{Defects, Failure};
+use super::reply::{Defects, Failure};
 use crate::engine::command::Action;
 use crate::engine::refusal::Refusal;
 use crate::folder::DiskFolder;
 use crate::protocol::check::{self, Checked};
-use crate::protocol::defect::{Code, Defect, Place};
+use crate::protocol::defect::{Defect, Place};
 use crate::protocol::folder::Folder;
-use crate::protocol::source::TEXT_MAX;
-use crate::store::{Receipt, Request, Store};
+use crate::protocol::source::{Source, TEXT_MAX, line_of};
+use crate::store::{Request, Response, Store};
 
 /// A protocol file that passed its checks.
 #[derive(Debug)]
-pub(super) struct Loaded {
+pub(super) struct ProtocolFile {
     /// The file as the user named it.
     pub file: PathBuf,
     /// The folder that it stands in, absolute.
@@ -25,14 +25,11 @@ pub(super) struct Loaded {
     pub checked: Checked,
 }
 
-impl Loaded {
+impl ProtocolFile {
     /// Reads and checks a protocol file.
     pub(super) fn read(file: &Path) -> Result<Self, Failure> {
         let base = folder_of(file);
         let folder = DiskFolder::at(&base);
-        let name = file
-            .file_name()
-            .map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         let defects = |text: String, defects: Vec<Defect>| {
             Failure::Defects(Defects {
                 file: file.display().to_string(),
@@ -42,16 +39,9 @@ impl Loaded {
             })
         };
         // One byte more than is allowed, so that the checker can say that it is too large.
-        let bytes = folder.read(&name, TEXT_MAX + 1).map_err(|fault| {
-            let code = if fault.code == Code::TooLarge {
-                Code::TooLarge
-            } else {
-                fault.code
-            };
-            defects(
-                String::new(),
-                vec![Defect::new(code, Place::File, fault.message)],
-            )
+        let bytes = folder.read(&name_of(file), TEXT_MAX + 1).map_err(|fault| {
+            let defect = Defect::new(fault.code, Place::File, fault.message);
+            defects(String::new(), vec![defect])
         })?;
         let text = String::from_utf8_lossy(&bytes).into_owned();
         match check::check(&bytes, &folder) {
@@ -80,7 +70,7 @@ impl Loaded {
 
     /// Refuses a protocol that this version cannot enforce.
     pub(super) fn enforced(&self) -> Result<(), Failure> {
-        let keys: Vec<String> = self.unenforced();
+        let keys = self.unenforced();
         if keys.is_empty() {
             return Ok(());
         }
@@ -92,7 +82,7 @@ impl Loaded {
 
     /// Names the keys that this version cannot enforce, each with its line.
     pub(super) fn unenforced(&self) -> Vec<String> {
-        let source = crate::protocol::source::Source::read(&self.text);
+        let source = Source::read(&self.text);
         let named = self.checked.unenforced.iter().filter_map(|place| {
             let Place::Key(pointer) = place else {
                 return None;
@@ -101,7 +91,7 @@ impl Loaded {
             let line = source
                 .as_ref()
                 .ok()
-                .map(|source| self.text[..source.span(place).start].matches('\n').count() + 1);
+                .map(|source| line_of(&self.text, source.span(place).start));
             Some(line.map_or(name.clone(), |line| format!("`{name}` (line {line})")))
         });
         named.collect()
@@ -120,6 +110,12 @@ impl Loaded {
                 .collect(),
         }
     }
+}
+
+/// Returns the name of a file, without its folder.
+pub(super) fn name_of(file: &Path) -> String {
+    file.file_name()
+        .map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }
 
 /// Returns the absolute folder of a file.
@@ -159,18 +155,18 @@ pub(super) fn find_record(said: Option<&Path>) -> Result<PathBuf, Failure> {
 }
 
 /// Answers one request; a refusal becomes a failure that shows the registered line.
-pub(super) fn apply(store: &mut Store, request: Request) -> Result<Receipt, Failure> {
-    let receipt = store.write(|writer| writer.apply(request))?;
-    granted(store, receipt)
+pub(super) fn apply(store: &mut Store, request: Request) -> Result<Response, Failure> {
+    let response = store.write(|writer| writer.apply(request))?;
+    granted(store, response)
 }
 
 /// Returns what was granted; a refusal becomes a failure that shows the registered line.
-pub(super) fn granted(store: &Store, receipt: Receipt) -> Result<Receipt, Failure> {
-    match receipt.ruling {
+pub(super) fn granted(store: &Store, response: Response) -> Result<Response, Failure> {
+    match response.ruling {
         Err(refusal) => Err(Failure::Refused {
             refusal,
             text: store.protocol_text()?,
         }),
-        Ok(_) => Ok(receipt),
+        Ok(_) => Ok(response),
     }
 }

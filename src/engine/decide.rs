@@ -7,7 +7,7 @@ use super::rules::{Phase, Rules};
 use super::scoring::{self, Verdict};
 use super::slice::{Lane, Run, Slice, State};
 use crate::protocol::canonical;
-use crate::protocol::model::{Attempts, CauseWord, ScoreWord};
+use crate::protocol::model::{Attempts, CauseWord, LateReport, ScoreWord};
 use crate::protocol::plan::{self, Plan};
 use crate::protocol::registration::Registration;
 use crate::units::{Digest, RunId, Time};
@@ -22,10 +22,12 @@ pub type Ruling = Result<Vec<Event>, Refusal>;
 /// `rules` are those of the protocol that was opened last; a record begins without.
 pub fn decide(rules: Option<&Rules>, slice: &Slice, command: &Command) -> Ruling {
     let at = command.at;
-    if let Action::Open { registration, .. } = &command.action {
-        return open(rules, slice, registration);
-    }
-    let rules = rules.ok_or(Refusal::NotOpened {})?;
+    let Some(rules) = rules else {
+        return match &command.action {
+            Action::Open { registration, .. } => open(None, slice, registration),
+            _ => Err(Refusal::NotOpened {}),
+        };
+    };
     match &command.action {
         Action::Open { registration, .. } => open(Some(rules), slice, registration),
         Action::Register { registration } => register(rules, slice, *registration),
@@ -81,8 +83,7 @@ pub fn due(rules: Option<&Rules>, slice: &Slice, command: &Command) -> Vec<RunId
             _ => Vec::new(),
         },
         Action::Finish { run, .. } | Action::Score { run, .. } | Action::Close { run, .. } => {
-            let refuses =
-                rules.protocol().attempts.late_report == crate::protocol::model::LateReport::Refuse;
+            let refuses = rules.protocol().attempts.late_report == LateReport::Refuse;
             if refuses && stale(run) {
                 vec![*run]
             } else {
@@ -297,10 +298,7 @@ fn earliest(rules: &Rules, slice: &Slice) -> Option<u64> {
 
 /// Returns whether a slot has ended or is under way.
 fn is_taken(slice: &Slice, plan: &Plan, position: u64) -> bool {
-    let id = LaneId {
-        draft: 0,
-        number: plan.lane(&plan.slot(position)),
-    };
+    let id = LaneId::registered(plan.lane(&plan.slot(position)));
     match slice.lane(id) {
         None => false,
         Some(Lane { next: None, .. }) => true,
@@ -451,7 +449,7 @@ fn with_consequences(rules: &Rules, slice: &Slice, mut events: Vec<Event>) -> Ve
         events.push(Event::SlotWaits { lane: place.lane });
         return events;
     }
-    let registered = place.lane.draft == 0;
+    let registered = place.lane.is_registered();
     // A pilot's lane is one slot, and the draft that planned it may not be the one opened last.
     let next = if registered {
         let plan = rules.registered_plan();

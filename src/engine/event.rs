@@ -111,3 +111,15 @@ pub struct LaneId {
     /// Its number in the plan.
     pub number: u64,
 }
+
+impl LaneId {
+    /// Names a lane of the registered plan.
+    pub fn registered(number: u64) -> Self {
+        Self { draft: 0, number }
+    }
+
+    /// Returns whether it belongs to the registered plan, and not to a pilot.
+    pub fn is_registered(self) -> bool {
+        self.draft == 0
+    }
+}

@@ -2,8 +2,8 @@
 
 use super::command::{Action, Command};
 use super::decide::evidence_digest;
-use super::event::{Event, LaneId};
-use super::slice::{Lane, Run, Slice, State, Tally};
+use super::event::Event;
+use super::slice::{Counts, Lane, Run, Slice, State};
 use crate::units::{RunId, Time};
 
 /// Applies a command that was granted: its events, and what it reported of its run.
@@ -40,7 +40,7 @@ pub fn evolve(slice: &mut Slice, at: Time, event: &Event) {
                 run.state = State::Ended;
                 run.ended_at = Some(at);
             });
-            count(slice, *run, |tally| tally.ended += 1);
+            count(slice, *run, |counts| counts.ended += 1);
         }
         Event::Scored { run, outcomes } => {
             slice.standing.ended.remove(run);
@@ -49,7 +49,7 @@ pub fn evolve(slice: &mut Slice, at: Time, event: &Event) {
                 run.closed_at = Some(at);
                 run.outcomes.clone_from(outcomes);
             });
-            count(slice, *run, |tally| tally.scored += 1);
+            count(slice, *run, |counts| counts.scored += 1);
         }
         Event::Unjudged { run, cause } => {
             slice.standing.live.remove(run);
@@ -59,10 +59,10 @@ pub fn evolve(slice: &mut Slice, at: Time, event: &Event) {
                 run.closed_at = Some(at);
                 run.cause = Some(*cause);
             });
-            count(slice, *run, |tally| tally.unjudged += 1);
+            count(slice, *run, |counts| counts.unjudged += 1);
         }
         Event::SlotEnded { lane, next } => {
-            slice.standing.slots_ended += u64::from(lane.draft == 0);
+            slice.standing.slots_ended += u64::from(lane.is_registered());
             slice.set_lane(
                 *lane,
                 Lane {
@@ -104,8 +104,8 @@ fn started(slice: &mut Slice, at: Time, event: &Event) {
     slice.standing.live.insert(*run, at);
     if let Some(place) = place {
         let fresh = slice.lane(place.lane).is_none();
-        slice.standing.lanes_opened += u64::from(fresh && place.lane.draft == 0);
-        slice.standing.pilots += u64::from(place.lane.draft != 0);
+        slice.standing.lanes_opened += u64::from(fresh && place.lane.is_registered());
+        slice.standing.pilots += u64::from(!place.lane.is_registered());
         slice.set_lane(
             place.lane,
             Lane {
@@ -135,7 +135,7 @@ fn started(slice: &mut Slice, at: Time, event: &Event) {
         outcomes: None,
     };
     slice.runs.insert(*run, Some(opened));
-    count(slice, *run, |tally| tally.started += 1);
+    count(slice, *run, |counts| counts.started += 1);
 }
 
 fn change(slice: &mut Slice, run: RunId, change: impl FnOnce(&mut Run)) {
@@ -144,10 +144,9 @@ fn change(slice: &mut Slice, run: RunId, change: impl FnOnce(&mut Run)) {
     }
 }
 
-fn count(slice: &mut Slice, run: RunId, add: impl FnOnce(&mut Tally)) {
+fn count(slice: &mut Slice, run: RunId, add: impl FnOnce(&mut Counts)) {
     let Some(run) = slice.run(run) else { return };
-    let pilot = matches!(run.place, Some(place) if place.lane != LaneId { draft: 0, ..place.lane });
-    if !pilot {
+    if run.place.is_none_or(|place| place.lane.is_registered()) {
         let arm = run.arm.clone();
         add(slice.standing.arms.entry(arm).or_default());
     }

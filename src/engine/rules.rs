@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::scoring::Scorer;
 use crate::protocol::frame::{self, Task};
-use crate::protocol::model::Protocol;
+use crate::protocol::model::{Protocol, SplitKind};
 use crate::protocol::plan::Plan;
 use crate::protocol::registration::Registration;
 use crate::units::{Digest, Time};
@@ -100,19 +100,9 @@ impl Rules {
         &self.registration.protocol
     }
 
-    /// Returns the frame's tasks, in its order.
-    pub fn tasks(&self) -> &[Task] {
-        &self.tasks
-    }
-
     /// Returns a task of the frame.
     pub fn task(&self, id: &str) -> Option<&Task> {
         self.tasks.get(self.index.get(id)?.frame)
-    }
-
-    /// Returns whether the frame has a task.
-    pub fn has_task(&self, id: &str) -> bool {
-        self.index.contains_key(id)
     }
 
     /// Returns what a task is for; none if it is neither drawn nor a pilot.
@@ -123,7 +113,7 @@ impl Rules {
     /// Returns whether a task is in a confirmatory split.
     pub fn is_confirmatory(&self, task: &Task) -> bool {
         let splits = self.protocol().splits.as_ref();
-        frame::split_of(splits, task) == Some(crate::protocol::model::SplitKind::Confirmatory)
+        frame::split_of(splits, task) == Some(SplitKind::Confirmatory)
     }
 
     /// Returns the task at a place of a phase.

@@ -1,6 +1,7 @@
 //! What a run's evidence means: a verdict, computed by the engine and nobody else.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use jsonschema::Validator;
 use serde_json::{Map, Value, json};
@@ -118,6 +119,16 @@ pub struct ReportFault {
     pub pointer: Option<String>,
     /// One plain sentence.
     pub message: String,
+}
+
+impl fmt::Display for ReportFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        match self.pointer.as_deref() {
+            None | Some("") => Ok(()),
+            Some(pointer) => write!(f, " (at {pointer})"),
+        }
+    }
 }
 
 /// Computes the verdict on an ended run.

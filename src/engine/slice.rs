@@ -36,7 +36,7 @@ pub struct Standing {
     /// The runs that have ended and are not closed.
     pub ended: BTreeSet<RunId>,
     /// What happened to the runs of each arm, pilots left out.
-    pub arms: BTreeMap<String, Tally>,
+    pub arms: BTreeMap<String, Counts>,
     /// When the last slot ended.
     pub completed: Option<Time>,
     /// How often sealed outcomes were looked at.
@@ -46,7 +46,7 @@ pub struct Standing {
 /// What happened to the runs of an arm.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Tally {
+pub struct Counts {
     /// Runs started.
     pub started: u64,
     /// Runs whose arm ended.
@@ -218,7 +218,7 @@ impl Slice {
 
     /// Puts a lane in its place, and keeps the list of those that may start.
     pub fn set_lane(&mut self, id: LaneId, lane: Lane) {
-        if id.draft == 0 {
+        if id.is_registered() {
             if let Some(position) = self.lane(id).and_then(|lane| lane.ready()) {
                 self.ready.remove(&position);
             }

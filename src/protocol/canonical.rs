@@ -5,12 +5,10 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-use crate::units::Digest;
+use crate::units::{Digest, EXACT_MAX};
 
 /// The deepest nesting that is read.
 const DEPTH_MAX: usize = 64;
-/// The largest integer that every JSON reader holds exactly.
-const INTEGER_MAX: u64 = (1 << 53) - 1;
 
 /// Reads one JSON document strictly.
 ///
@@ -98,6 +96,12 @@ fn offset_of(text: &str, line: usize, column: usize) -> usize {
 pub fn bytes(value: &Value) -> Vec<u8> {
     // A `Value` holds no NaN and no other keys than texts, so this cannot fail.
     serde_json_canonicalizer::to_vec(value).unwrap_or_default()
+}
+
+/// Returns the canonical JSON of a value as a text.
+pub fn text(value: &Value) -> String {
+    // JSON is UTF-8, so this cannot fail.
+    String::from_utf8(bytes(value)).unwrap_or_default()
 }
 
 /// Digests the canonical bytes of a value.
@@ -215,7 +219,7 @@ pub fn as_spelled(number: f64) -> Value {
 }
 
 fn exact<E: Error>(magnitude: u64) -> Result<u64, E> {
-    if magnitude > INTEGER_MAX {
+    if magnitude > EXACT_MAX {
         return Err(E::custom(
             "the integer lies beyond 2^53 - 1, where readers disagree; use a smaller one",
         ));

@@ -41,6 +41,16 @@ impl Task {
         Ok(Self { id, fields })
     }
 
+    /// Returns the text that fills a hole of a template, if a task fills it: `task.<field>`.
+    pub fn fill(&self, hole: &str) -> Option<String> {
+        match self.fields.get(hole.strip_prefix("task.")?)? {
+            Value::String(text) => Some(text.clone()),
+            Value::Number(number) => Some(number.to_string()),
+            Value::Bool(flag) => Some(flag.to_string()),
+            _ => None,
+        }
+    }
+
     /// Returns a field's text, if the field is a text.
     pub fn text(&self, field: &str) -> Option<&str> {
         self.fields.get(field).and_then(Value::as_str)

@@ -11,13 +11,12 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::defect::{Code, DEFECTS_MAX, Defect, Place};
+use crate::units::EXACT_MAX;
 
 /// The largest protocol file that is read, in bytes.
 pub const TEXT_MAX: usize = 256 * 1024;
 /// The most keys and array items that a protocol may have.
 const NODES_MAX: usize = 20_000;
-/// The largest integer that every JSON reader holds exactly.
-const INTEGER_MAX: i64 = (1 << 53) - 1;
 
 /// A protocol text that is well-formed TOML, with its values and their places.
 pub struct Source<'t> {
@@ -257,7 +256,7 @@ impl Walk<'_> {
             DeValue::Integer(integer) => {
                 let digits = integer.as_str().replace('_', "");
                 match i64::from_str_radix(&digits, integer.radix()) {
-                    Ok(number) if number.abs() <= INTEGER_MAX => Value::from(number),
+                    Ok(number) if number.unsigned_abs() <= EXACT_MAX => Value::from(number),
                     _ => self.refuse(
                         Code::Number,
                         span,
@@ -312,6 +311,11 @@ impl Walk<'_> {
         }
         Value::Null
     }
+}
+
+/// Returns the line of a text, from 1, in which a byte stands.
+pub fn line_of(text: &str, at: usize) -> usize {
+    text[..at].matches('\n').count() + 1
 }
 
 /// Returns whether a character is one that a reader of the text would not see.

@@ -4,15 +4,17 @@
 //! the first divergence. Where openings are withheld, scores cannot be computed again; everything
 //! else still is, and the audit counts what it had to take on trust.
 
+use std::collections::BTreeMap;
+
 use super::divergence::{Code, Divergence};
-use super::entry::{self, Answer, Body, Entry, GENESIS, Head};
+use super::entry::{self, Answer, Body, Entry, Head};
 use crate::engine::command::{Action, Command};
 use crate::engine::decide::{self, Ruling};
 use crate::engine::event::Event;
 use crate::engine::evolve;
 use crate::engine::rules::Rules;
 use crate::engine::slice::Slice;
-use crate::units::Time;
+use crate::units::{Digest, Time};
 
 /// An audit under way.
 #[derive(Debug)]
@@ -110,37 +112,24 @@ impl Auditor {
             mut ruling,
             sealed,
         } = body;
-        match &entry.opening {
+        let withheld = match &entry.opening {
             Some(opening) => {
-                let opening = match entry::read_opening(opening) {
-                    Ok(opening) if opening.commitments() == sealed => opening,
-                    Ok(_) => {
-                        return diverged(
-                            Code::Commitment,
-                            "a sealed value does not open its commitment".to_owned(),
-                        );
-                    }
-                    Err(message) => return diverged(Code::BodyForm, message),
-                };
-                if let Err(message) = entry::open(&mut command, &mut ruling, opening) {
-                    return diverged(Code::BodyForm, message);
+                if let Err((code, message)) = unseal(opening, &sealed, &mut command, &mut ruling) {
+                    return diverged(code, message);
                 }
+                false
             }
-            None if sealed.is_empty() => {}
+            None if sealed.is_empty() => false,
             None if self.whole => {
                 return diverged(
                     Code::Commitment,
                     "what it seals is not opened, and nothing is withheld here".to_owned(),
                 );
             }
-            None => self.withheld += u64::from(is_scoring(&command.action, &ruling)),
-        }
-        self.rule(
-            entry.seq,
-            &command,
-            &ruling,
-            entry.opening.is_none() && !sealed.is_empty(),
-        )?;
+            None => true,
+        };
+        self.withheld += u64::from(withheld && is_scoring(&command.action, &ruling));
+        self.rule(entry.seq, &command, &ruling, withheld)?;
         if !sealed
             .keys()
             .eq(self.sealed_names(&command, &ruling).iter())
@@ -175,7 +164,7 @@ impl Auditor {
 
     /// Ends the audit.
     pub fn finish(self) -> Result<Audit, Divergence> {
-        if self.head.digest == GENESIS {
+        if self.head == Head::EMPTY {
             return Err(Divergence::new(
                 Code::NotARecord,
                 0,
@@ -310,6 +299,22 @@ impl Auditor {
         }
         Ok(())
     }
+}
+
+/// Puts back what an entry seals, if it opens the entry's commitments.
+fn unseal(
+    opening: &str,
+    sealed: &BTreeMap<String, Digest>,
+    command: &mut Command,
+    ruling: &mut Answer,
+) -> Result<(), (Code, String)> {
+    let form = |message| (Code::BodyForm, message);
+    let opening = entry::read_opening(opening).map_err(form)?;
+    if opening.commitments() != *sealed {
+        let message = "a sealed value does not open its commitment";
+        return Err((Code::Commitment, message.to_owned()));
+    }
+    entry::open(command, ruling, opening).map_err(form)
 }
 
 fn opened_draft(ruling: &Answer) -> Option<u64> {

@@ -74,8 +74,7 @@ impl Header {
             digest: self.digest(),
             header: self.clone(),
         };
-        let value = serde_json::to_value(&line).unwrap_or_default();
-        String::from_utf8(canonical::bytes(&value)).unwrap_or_default()
+        canonical::text(&serde_json::to_value(&line).unwrap_or_default())
     }
 
     /// Reads a first line.
@@ -89,7 +88,7 @@ impl Header {
             .and_then(|object| object.remove("digest"));
         let intact =
             digest == Some(serde_json::to_value(canonical::digest(&rest)).unwrap_or_default());
-        if !intact || rest["format"] != FORMAT || canonical::bytes(&value) != line.as_bytes() {
+        if !intact || rest["format"] != FORMAT || canonical::text(&value) != line {
             return Err(broken(
                 "the first line is not the header of an export".to_owned(),
             ));

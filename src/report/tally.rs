@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::engine::event::{LaneId, Outcomes};
+use crate::engine::command::Cause;
+use crate::engine::event::Outcomes;
 use crate::engine::rules::Rules;
 use crate::engine::slice::{Run, State};
 use crate::protocol::model::{Expect, Outcome, OutcomeKind};
@@ -135,18 +136,12 @@ impl<'a> Counter<'a> {
     pub fn add(&mut self, run: Run) {
         let protocol = self.rules.protocol();
         match run.place {
-            Some(place)
-                if place.lane
-                    == (LaneId {
-                        draft: 0,
-                        ..place.lane
-                    }) =>
-            {
+            Some(place) if place.lane.is_registered() => {
                 let Some(arm) = protocol.arm(&run.arm) else {
                     return;
                 };
                 self.reruns += u64::from(place.attempt > 1);
-                let cause = run.cause.map(crate::engine::command::Cause::text);
+                let cause = run.cause.map(Cause::text);
                 self.slots.insert(
                     place.position,
                     Last {

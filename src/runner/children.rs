@@ -12,7 +12,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use super::process::{Orphan, ProcessIdentity, end_orphan};
+use super::process::{ProcessIdentity, end_orphan};
 
 /// The length of what is written: shorter texts are padded, so that nothing old remains behind.
 const LENGTH: usize = 256;
@@ -52,10 +52,7 @@ impl Note {
 }
 
 /// Ends everything that an earlier session noted and that is provably still it.
-///
-/// Returns what became of each.
-pub fn end_orphans(folder: &Path) -> io::Result<Vec<Orphan>> {
-    let mut found = Vec::new();
+pub fn end_orphans(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         if !entry.file_name().to_string_lossy().starts_with(PREFIX) {
@@ -63,11 +60,12 @@ pub fn end_orphans(folder: &Path) -> io::Result<Vec<Orphan>> {
         }
         // A note that was never written names nobody.
         if let Ok(identity) = serde_json::from_slice::<ProcessIdentity>(&fs::read(entry.path())?) {
-            found.push(end_orphan(&identity));
+            // What has ended or cannot be proved to be ours is left alone; there is nobody to tell.
+            let _ = end_orphan(&identity);
         }
         fs::remove_file(entry.path())?;
     }
-    Ok(found)
+    Ok(())
 }
 
 /// The variable that marks what a run has started: the path of its workspace.

@@ -1,15 +1,15 @@
-//! The only room that starts processes, reads the clock or waits.
+//! The only room that starts processes and reads the wall clock.
 //!
 //! - `session`: workers that start, execute, judge and record until nothing is left to start;
-//! - `steps`: what is done for one run, from its workspace to its evidence;
+//! - `executor`: what is done for one run, from its workspace to its evidence;
 //! - `process`: one command in its own process group; `tree`: files that arms may have touched;
 //! - `children`: who is being executed, for the session after one that was killed;
 //! - `clock`, `signals`: the wall clock, and the operator's hand.
 
 pub mod children;
 pub mod clock;
+pub mod executor;
 pub mod process;
 pub mod session;
 pub mod signals;
-pub mod steps;
 pub mod tree;

@@ -1,29 +1,29 @@
 //! A session: workers that start, execute, judge and record until nothing is left to start.
 //!
-//! Each worker is a thread with one job after another; between two jobs it comes to the desk. There,
-//! in one transaction, it records what came of the last job and is granted the next: one flush to
-//! disk for an end, a score and a start. A worker that finds nothing to start sleeps until another
-//! comes to the desk; nobody looks at a clock to see whether something changed.
+//! Each worker is a thread that does one run after another; between two it comes to the dispatcher.
+//! There, in one transaction, it records what came of the last run and is granted the next: one
+//! flush to disk for an end, a score and a start. A worker that finds nothing to start sleeps until
+//! another comes to the dispatcher; nobody looks at a clock to see whether something changed.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::mpsc::{self, SyncSender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, Scope};
 
 use super::children::{self, Note};
+use super::executor::{self, Assignment, Executor, StepFault};
 use super::process::Interrupt;
-use super::steps::{self, Assignment, Outcome, Site, StepFault};
 use crate::engine::command::{Action, Cause, Executed};
 use crate::engine::decide::Peek;
 use crate::engine::event::Event;
 use crate::engine::refusal::Next;
 use crate::engine::rules::Rules;
 use crate::engine::slice::{Run, Standing, State};
-use crate::store::{Fault, Flush, Receipt, Request, Store, Writer};
+use crate::store::{Fault, Flush, Request, Response, Store, Writer};
 use crate::units::RunId;
 
 /// The most workers that a session has, whatever the protocol allows.
@@ -33,9 +33,9 @@ const SWEEP_MAX: usize = 64;
 /// How many runs' derived rows may lag behind the entries.
 const LAG_MAX: usize = 64;
 
-/// What a session is to do, and where.
+/// What is to be executed, where, and for whom.
 #[derive(Debug)]
-pub struct Task<'a> {
+pub struct Session<'a> {
     /// The folder of the protocol file, absolute.
     pub base: &'a Path,
     /// Where runs have their folders, absolute.
@@ -90,14 +90,6 @@ pub enum SessionFault {
     /// A run could not be executed or judged.
     #[error(transparent)]
     Step(#[from] StepFault),
-    /// The folder of the runs cannot be used.
-    #[error("`{}`: {source}", path.display())]
-    Folder {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
     /// A worker could not be started.
     #[error("a worker could not be started: {0}")]
     Worker(io::Error),
@@ -110,7 +102,6 @@ impl SessionFault {
             Self::Busy => "already-running",
             Self::Store(fault) => fault.code(),
             Self::Step(fault) => fault.code(),
-            Self::Folder { .. } => "run-folder",
             Self::Worker(_) => "worker",
         }
     }
@@ -119,13 +110,13 @@ impl SessionFault {
 /// A session's handle for the operator's hand, usable from any thread.
 #[derive(Clone, Debug)]
 pub struct Brake {
-    shared: Arc<Shared>,
+    draining: Arc<Draining>,
     interrupt: Interrupt,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
-    draining: Mutex<bool>,
+struct Draining {
+    asked: Mutex<bool>,
     changed: Condvar,
 }
 
@@ -133,15 +124,23 @@ impl Brake {
     /// Makes a brake that nobody has touched.
     pub fn new() -> io::Result<Self> {
         Ok(Self {
-            shared: Arc::default(),
+            draining: Arc::default(),
             interrupt: Interrupt::new()?,
         })
     }
 
     /// Starts nothing more.
+    ///
+    /// A worker that has just looked and is about to sleep does not notice; whoever ends next wakes
+    /// it, and where nothing is live no worker sleeps.
     pub fn drain(&self) {
-        *lock(&self.shared.draining) = true;
-        self.shared.changed.notify_all();
+        *lock(&self.draining.asked) = true;
+        self.wake();
+    }
+
+    /// Lets whoever sleeps look again.
+    fn wake(&self) {
+        self.draining.changed.notify_all();
     }
 
     /// Starts nothing more, and ends what is live.
@@ -152,7 +151,7 @@ impl Brake {
     }
 
     fn is_draining(&self) -> bool {
-        *lock(&self.shared.draining)
+        *lock(&self.draining.asked)
     }
 }
 
@@ -167,33 +166,29 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub fn run(
     store: &mut Store,
     rules: &Rules,
-    task: &Task<'_>,
+    session: &Session<'_>,
     brake: &Brake,
     observer: &dyn Observer,
 ) -> Result<End, SessionFault> {
-    let folder = |source| SessionFault::Folder {
-        path: task.runs.to_owned(),
-        source,
-    };
-    fs::create_dir_all(task.runs).map_err(folder)?;
-    let _held = hold(task.runs)?;
-    children::end_orphans(task.runs).map_err(folder)?;
-    let site = Site {
+    fs::create_dir_all(session.runs).map_err(StepFault::folder(session.runs))?;
+    let _held = hold(session.runs)?;
+    children::end_orphans(session.runs).map_err(StepFault::folder(session.runs))?;
+    let executor = Executor {
         rules,
-        base: task.base,
-        runs: task.runs,
-        env: task.env,
+        base: session.base,
+        runs: session.runs,
+        env: session.env,
         interrupt: &brake.interrupt,
     };
-    let left = recover(store, &site, task)?;
-    let workers = workers(rules, task, left.len());
+    let left = recover(store, &executor, session)?;
+    let workers = workers(rules, session, left.len());
     let flush = store.begin_session(LAG_MAX)?;
-    let desk = Desk::new(store, flush, rules, task, brake, observer, left);
-    desk.work(&site, workers);
-    desk.settle()?;
+    let dispatcher = Dispatcher::new(store, flush, &executor, session, brake, observer, left);
+    dispatcher.work(workers);
+    dispatcher.settle()?;
     // An empty folder says nothing.
-    let _ = fs::remove_dir(task.runs);
-    desk.end()
+    let _ = fs::remove_dir(session.runs);
+    dispatcher.end()
 }
 
 /// Puts away what a session that was killed left behind, unless one is at work.
@@ -205,10 +200,7 @@ pub fn tidy(store: &mut Store, runs: &Path) -> Result<(), SessionFault> {
         Err(SessionFault::Busy) => return Ok(()),
         held => held?,
     };
-    children::end_orphans(runs).map_err(|source| SessionFault::Folder {
-        path: runs.to_owned(),
-        source,
-    })?;
+    children::end_orphans(runs).map_err(StepFault::folder(runs))?;
     sweep(store, runs)?;
     // An empty folder says nothing.
     let _ = fs::remove_dir(runs);
@@ -217,13 +209,9 @@ pub fn tidy(store: &mut Store, runs: &Path) -> Result<(), SessionFault> {
 
 /// Removes the workspaces of runs that are closed.
 fn sweep(store: &mut Store, runs: &Path) -> Result<(), SessionFault> {
-    let standing = steps::workspaces(runs).map_err(|source| SessionFault::Folder {
-        path: runs.to_owned(),
-        source,
-    })?;
-    for run in standing {
+    for run in executor::workspaces(runs).map_err(StepFault::folder(runs))? {
         if store.run(run)?.is_none_or(|run| run.is_closed()) {
-            steps::clean(runs, run)?;
+            executor::clean(runs, run)?;
         }
     }
     Ok(())
@@ -232,25 +220,21 @@ fn sweep(store: &mut Store, runs: &Path) -> Result<(), SessionFault> {
 /// Holds the session's lock: one session a record.
 fn hold(runs: &Path) -> Result<File, SessionFault> {
     let path = runs.with_extension("lock");
-    let fault = |source| SessionFault::Folder {
-        path: path.clone(),
-        source,
-    };
     let file = OpenOptions::new()
         .create(true)
         .truncate(false)
         .write(true)
         .open(&path)
-        .map_err(fault)?;
+        .map_err(StepFault::folder(&path))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(fs::TryLockError::WouldBlock) => Err(SessionFault::Busy),
-        Err(fs::TryLockError::Error(source)) => Err(fault(source)),
+        Err(fs::TryLockError::Error(source)) => Err(StepFault::folder(&path)(source).into()),
     }
 }
 
-fn workers(rules: &Rules, task: &Task<'_>, left: usize) -> usize {
-    let plan = if task.pilot {
+fn workers(rules: &Rules, session: &Session<'_>, left: usize) -> usize {
+    let plan = if session.pilot {
         rules.pilot_plan()
     } else {
         rules.registered_plan()
@@ -266,25 +250,25 @@ fn workers(rules: &Rules, task: &Task<'_>, left: usize) -> usize {
 /// nobody knows the ending of is recorded as lost. Runs executed elsewhere are not touched.
 fn recover(
     store: &mut Store,
-    site: &Site<'_>,
-    task: &Task<'_>,
+    executor: &Executor<'_>,
+    session: &Session<'_>,
 ) -> Result<VecDeque<Assignment>, SessionFault> {
     let ours = store
         .open_runs()?
         .into_iter()
         .filter(|run| run.executed == Executed::Here);
     let (judgeable, lost): (Vec<Run>, Vec<Run>) =
-        ours.partition(|run| run.state == State::Ended && site.is_judgeable(run.run));
+        ours.partition(|run| run.state == State::Ended && executor.is_judgeable(run.run));
     if !(judgeable.is_empty() && lost.is_empty()) {
         // A session was killed, perhaps before it could note whom it had just started.
-        children::end_marked(task.runs);
+        children::end_marked(session.runs);
     }
     if !lost.is_empty() {
         store.write(|writer| {
             for run in &lost {
                 let note = Some("the session that executed it was killed".to_owned());
                 writer.apply(request(
-                    task.actor,
+                    session.actor,
                     Action::Close {
                         run: run.run,
                         cause: Cause::Lost,
@@ -295,7 +279,7 @@ fn recover(
             Ok(())
         })?;
     }
-    sweep(store, task.runs)?;
+    sweep(store, session.runs)?;
     Ok(judgeable
         .into_iter()
         .map(|run| Assignment {
@@ -317,23 +301,23 @@ fn request(actor: &str, action: Action) -> Request {
 
 /// What a worker does next.
 #[derive(Debug)]
-enum Job {
+enum Work {
     Execute(Assignment),
     Judge(Assignment),
 }
 
-/// Where workers come to between two jobs.
-struct Desk<'a> {
-    shift: Mutex<Shift<'a>>,
+/// Where workers come to between two runs.
+struct Dispatcher<'a> {
+    shared: Mutex<Shared<'a>>,
     flush: Flush,
-    rules: &'a Rules,
-    task: &'a Task<'a>,
+    executor: &'a Executor<'a>,
+    session: &'a Session<'a>,
     brake: &'a Brake,
     observer: &'a dyn Observer,
 }
 
 /// What the workers share: the record, what is left over, and how it stands with the others.
-struct Shift<'a> {
+struct Shared<'a> {
     store: &'a mut Store,
     left: VecDeque<Assignment>,
     busy: usize,
@@ -341,17 +325,17 @@ struct Shift<'a> {
     fault: Option<SessionFault>,
 }
 
-impl<'a> Desk<'a> {
+impl<'a> Dispatcher<'a> {
     fn new(
         store: &'a mut Store,
         flush: Flush,
-        rules: &'a Rules,
-        task: &'a Task<'a>,
+        executor: &'a Executor<'a>,
+        session: &'a Session<'a>,
         brake: &'a Brake,
         observer: &'a dyn Observer,
         left: VecDeque<Assignment>,
     ) -> Self {
-        let shift = Shift {
+        let shared = Shared {
             store,
             left,
             busy: 0,
@@ -359,27 +343,27 @@ impl<'a> Desk<'a> {
             fault: None,
         };
         Self {
-            shift: Mutex::new(shift),
+            shared: Mutex::new(shared),
             flush,
-            rules,
-            task,
+            executor,
+            session,
             brake,
             observer,
         }
     }
 
-    fn work(&self, site: &Site<'_>, workers: usize) {
+    fn work(&self, workers: usize) {
         // Removing a workspace may wait for the disk; it is nobody's next step.
         let (closed, sweep) = mpsc::sync_channel::<RunId>(SWEEP_MAX);
         std::thread::scope(|scope| {
             self.spawn(scope, "sweeper".to_owned(), move || {
-                let swept = sweep.iter().try_for_each(|run| site.clean(run));
+                let swept = sweep.iter().try_for_each(|run| self.executor.clean(run));
                 swept.unwrap_or_else(|fault| self.fail(fault.into()));
             });
             for worker in 0..workers {
                 let closed = closed.clone();
                 let work = move || {
-                    self.worker(site, worker, &closed)
+                    self.worker(worker, &closed)
                         .unwrap_or_else(|fault| self.fail(fault))
                 };
                 self.spawn(scope, format!("worker-{worker}"), work);
@@ -402,15 +386,15 @@ impl<'a> Desk<'a> {
 
     /// Saves the derived rows; without it the next reader would fold what is missing.
     fn settle(&self) -> Result<(), SessionFault> {
-        Ok(lock(&self.shift).store.settle()?)
+        Ok(lock(&self.shared).store.settle()?)
     }
 
     fn end(self) -> Result<End, SessionFault> {
-        let shift = self
-            .shift
+        let shared = self
+            .shared
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
-        match (shift.fault, shift.end) {
+        match (shared.fault, shared.end) {
             (Some(fault), _) => Err(fault),
             (None, End::Waiting) if self.brake.is_draining() => Ok(End::Interrupted),
             (None, end) => Ok(end),
@@ -419,104 +403,93 @@ impl<'a> Desk<'a> {
 
     /// Keeps the first fault and starts nothing more; what is live ends and is recorded.
     fn fail(&self, fault: SessionFault) {
-        lock(&self.shift).fault.get_or_insert(fault);
-        self.brake.shared.changed.notify_all();
+        lock(&self.shared).fault.get_or_insert(fault);
+        self.brake.wake();
     }
 
-    fn worker(
-        &self,
-        site: &Site<'_>,
-        worker: usize,
-        sweep: &SyncSender<RunId>,
-    ) -> Result<(), SessionFault> {
-        let note = Note::open(self.task.runs, worker).map_err(|source| SessionFault::Folder {
-            path: self.task.runs.to_owned(),
-            source,
-        })?;
+    fn worker(&self, worker: usize, sweep: &SyncSender<RunId>) -> Result<(), SessionFault> {
+        let note =
+            Note::open(self.session.runs, worker).map_err(StepFault::folder(self.session.runs))?;
         let mut report = None;
         loop {
             let closed = closed_runs(report.as_deref().unwrap_or_default());
-            let job = self.exchange(report.take())?;
+            let work = self.exchange(report.take())?;
             for run in closed {
                 // A sweeper that has gone left its fault behind.
                 let _ = sweep.send(run);
             }
-            match job {
-                Some(job) => report = Some(self.perform(site, &note, job)?),
+            match work {
+                Some(work) => report = Some(self.perform(&note, work)?),
                 None => break,
             }
         }
-        note.remove().map_err(|source| SessionFault::Folder {
-            path: self.task.runs.to_owned(),
-            source,
-        })
+        Ok(note
+            .remove()
+            .map_err(StepFault::folder(self.session.runs))?)
     }
 
-    /// Performs a job; returns what is to be recorded of it.
-    fn perform(&self, site: &Site<'_>, note: &Note, job: Job) -> Result<Vec<Action>, SessionFault> {
-        let assignment = match job {
-            Job::Judge(assignment) => return self.judge(site, note, &assignment, Vec::new()),
-            Job::Execute(assignment) => assignment,
+    /// Performs some work; returns what is to be recorded of it.
+    fn perform(&self, note: &Note, work: Work) -> Result<Vec<Action>, SessionFault> {
+        let assignment = match work {
+            Work::Judge(assignment) => return self.judge(note, &assignment, Vec::new()),
+            Work::Execute(assignment) => assignment,
         };
-        let (outcome, fault) = site.execute(&assignment, note);
+        let (action, fault) = self.executor.execute(&assignment, note);
         if let Some(fault) = fault {
             self.fail(fault.into());
         }
-        match outcome {
-            None => Ok(Vec::new()),
-            Some(Outcome::Closed(action)) => Ok(vec![action]),
-            Some(Outcome::Ended(finish)) if !site.is_scored_after(&finish) => Ok(vec![finish]),
-            Some(Outcome::Ended(finish)) if self.rules.protocol().judge.is_some() => {
-                // The ending is on the record before the judge starts.
-                self.record(vec![finish])?;
-                self.judge(site, note, &assignment, Vec::new())
-            }
-            Some(Outcome::Ended(finish)) => self.judge(site, note, &assignment, vec![finish]),
+        if !self.executor.is_scored_after(&action) {
+            return Ok(vec![action]);
         }
+        if self.executor.rules.protocol().judge.is_none() {
+            return self.judge(note, &assignment, vec![action]);
+        }
+        // The ending is on the record before the judge starts.
+        self.record(vec![action])?;
+        self.judge(note, &assignment, Vec::new())
     }
 
     fn judge(
         &self,
-        site: &Site<'_>,
         note: &Note,
         assignment: &Assignment,
         mut reports: Vec<Action>,
     ) -> Result<Vec<Action>, SessionFault> {
-        reports.extend(site.judge(assignment, note)?);
+        reports.extend(self.executor.judge(assignment, note)?);
         Ok(reports)
     }
 
     fn record(&self, actions: Vec<Action>) -> Result<(), SessionFault> {
-        let mut shift = lock(&self.shift);
-        let standing = shift.store.write(|writer| {
+        let mut shared = lock(&self.shared);
+        let standing = shared.store.write(|writer| {
             self.apply(writer, actions)?;
             Ok(writer.standing().clone())
         })?;
         self.tell(&standing);
-        drop(shift);
+        drop(shared);
         Ok(self.flush.flush()?)
     }
 
-    /// Records what came of a job and grants the next, in one transaction; sleeps while there is
+    /// Records what came of a run and grants the next, in one transaction; sleeps while there is
     /// none; returns nothing when there will be none. A worker that just came brings no report.
     ///
     /// What is returned is on the disk: nobody acts on a grant that a power cut could take back.
-    fn exchange(&self, report: Option<Vec<Action>>) -> Result<Option<Job>, SessionFault> {
-        let mut shift = lock(&self.shift);
-        shift.busy -= usize::from(report.is_some());
+    fn exchange(&self, report: Option<Vec<Action>>) -> Result<Option<Work>, SessionFault> {
+        let mut shared = lock(&self.shared);
+        shared.busy -= usize::from(report.is_some());
         let mut report = report.unwrap_or_default();
         loop {
-            let may_start = shift.fault.is_none() && !self.brake.is_draining();
+            let may_start = shared.fault.is_none() && !self.brake.is_draining();
             let left = if may_start {
-                shift.left.pop_front()
+                shared.left.pop_front()
             } else {
                 None
             };
             let news = !report.is_empty();
-            let (granted, standing) = shift.store.write(|writer| {
+            let (granted, standing) = shared.store.write(|writer| {
                 self.apply(writer, std::mem::take(&mut report))?;
                 let granted = match left {
-                    Some(assignment) => Granted::Job(Job::Judge(assignment)),
+                    Some(assignment) => Granted::Work(Work::Judge(assignment)),
                     None if may_start => self.grant(writer)?,
                     None if self.is_complete(writer) => Granted::Complete,
                     None => Granted::Nothing,
@@ -525,50 +498,50 @@ impl<'a> Desk<'a> {
             })?;
             self.tell(&standing);
             if news {
-                self.brake.shared.changed.notify_all();
+                self.brake.wake();
             }
             let complete = matches!(granted, Granted::Complete);
-            if let Granted::Job(job) = granted {
-                shift.busy += 1;
-                drop(shift);
+            if let Granted::Work(work) = granted {
+                shared.busy += 1;
+                drop(shared);
                 self.flush.flush()?;
-                return Ok(Some(job));
+                return Ok(Some(work));
             }
             if complete {
-                shift.end = End::Complete;
+                shared.end = End::Complete;
             }
-            if complete || shift.busy == 0 || !may_start {
+            if complete || shared.busy == 0 || !may_start {
                 // Whoever sleeps looks once more, and finds the same.
-                self.brake.shared.changed.notify_all();
-                drop(shift);
+                self.brake.wake();
+                drop(shared);
                 self.flush.flush()?;
                 return Ok(None);
             }
             if news {
                 self.flush.flush()?;
             }
-            shift = self
+            shared = self
                 .brake
-                .shared
+                .draining
                 .changed
-                .wait(shift)
+                .wait(shared)
                 .unwrap_or_else(PoisonError::into_inner);
         }
     }
 
     fn is_complete(&self, writer: &Writer<'_>) -> bool {
-        !self.task.pilot && writer.standing().completed.is_some()
+        !self.session.pilot && writer.standing().completed.is_some()
     }
 
     fn apply(&self, writer: &mut Writer<'_>, actions: Vec<Action>) -> Result<(), Fault> {
         actions
             .into_iter()
-            .try_for_each(|action| writer.apply(request(self.task.actor, action)).map(drop))
+            .try_for_each(|action| writer.apply(request(self.session.actor, action)).map(drop))
     }
 
     /// Grants what may start now: controls of a task before its slots, then the plan.
     fn grant(&self, writer: &mut Writer<'_>) -> Result<Granted, Fault> {
-        if self.task.pilot {
+        if self.session.pilot {
             return match writer.peek_pilot()? {
                 Some(next) => self.start(writer, &next.task, &next.arm),
                 None if writer.standing().live.is_empty() => Ok(Granted::Complete),
@@ -588,7 +561,7 @@ impl<'a> Desk<'a> {
     }
 
     fn grant_slot(&self, writer: &mut Writer<'_>, next: &Next) -> Result<Granted, Fault> {
-        for control in &self.rules.protocol().controls {
+        for control in &self.executor.rules.protocol().controls {
             match writer.newest_control(&next.task, &control.id)? {
                 Some(run) if !run.is_closed() => return Ok(Granted::Nothing),
                 Some(run)
@@ -608,7 +581,7 @@ impl<'a> Desk<'a> {
             arm: arm.to_owned(),
             executed: Executed::Here,
         };
-        let Receipt { ruling, .. } = writer.apply(request(self.task.actor, action))?;
+        let Response { ruling, .. } = writer.apply(request(self.session.actor, action))?;
         Ok(match ruling.as_deref() {
             Ok(
                 [
@@ -627,7 +600,7 @@ impl<'a> Desk<'a> {
                     arm: arm.clone(),
                     seed: *seed,
                 };
-                Granted::Job(Job::Execute(assignment))
+                Granted::Work(Work::Execute(assignment))
             }
             _ => Granted::Nothing,
         })
@@ -637,7 +610,7 @@ impl<'a> Desk<'a> {
         let arms = standing
             .arms
             .iter()
-            .filter(|(arm, _)| self.rules.protocol().arm(arm).is_some());
+            .filter(|(arm, _)| self.executor.rules.protocol().arm(arm).is_some());
         self.observer.progress(Progress {
             slots: standing.slots,
             ended: standing.slots_ended,
@@ -649,7 +622,7 @@ impl<'a> Desk<'a> {
 
 /// What a worker is granted.
 enum Granted {
-    Job(Job),
+    Work(Work),
     Nothing,
     Complete,
 }

@@ -10,6 +10,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use super::fault::Fault;
+use super::{LOG, beside};
 
 /// Flushes the log of a record.
 #[derive(Debug)]
@@ -24,9 +25,7 @@ impl Flush {
     /// The log is not the record's file nor its index: SQLite's locks are not on it, so a handle of
     /// our own loses none.
     pub(super) fn of(record: &Path) -> Result<Self, Fault> {
-        let mut path = record.as_os_str().to_owned();
-        path.push("-wal");
-        let path = PathBuf::from(path);
+        let path = beside(record, LOG);
         let log = File::open(&path).map_err(|source| Fault::file(&path, source))?;
         Ok(Self { log, path })
     }

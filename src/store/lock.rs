@@ -1,6 +1,5 @@
 //! The lock beside a record: writers queue up for it instead of waking up to look.
 
-use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 
@@ -22,10 +21,8 @@ pub(super) struct Held<'a> {
 
 impl Lock {
     /// Opens the lock of a record.
-    pub(super) fn beside(record: &Path) -> Result<Self, Fault> {
-        let mut name = OsString::from(record.as_os_str());
-        name.push("-lock");
-        let path = PathBuf::from(name);
+    pub(super) fn of(record: &Path) -> Result<Self, Fault> {
+        let path = super::beside(record, "-lock");
         let file = OpenOptions::new()
             .create(true)
             .truncate(false)

@@ -1,8 +1,14 @@
 //! The only room that speaks SQL: one file a study, one transaction a batch of commands.
 //!
 //! A write takes the record's lock (so that waiting is fair), begins immediately, loads what the
-//! commands need, decides, appends, folds, saves and commits with one flush to disk. Nothing is
-//! acknowledged before the commit, and nothing that was committed is changed afterwards.
+//! commands need, decides, appends, folds and commits. It is acknowledged once it is on the disk:
+//! by the commit itself, or in a session by a flush that does not hold the lock (`flush`). The rows
+//! that follow from the entries are saved in the same transaction, or in a session every so many
+//! runs (`derived`). No entry is changed afterwards.
+//!
+//! - `write`: the one write path; `lock`, `flush`: how it waits for others and for the disk;
+//! - `rows`: rows loaded and saved; `derived`: those that follow from entries, saved or not yet;
+//! - `transfer`, `verify`: the record as one file, and everything derived again.
 
 mod derived;
 mod fault;
@@ -16,8 +22,8 @@ mod write;
 pub use fault::Fault;
 pub use flush::Flush;
 pub use transfer::Exported;
-pub use verify::{Verdict, verify};
-pub use write::{Receipt, Request, Writer};
+pub use verify::{Verification, verify};
+pub use write::{Request, Response, Writer};
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -26,7 +32,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, OpenFlags, Transaction};
 
 use crate::engine::command::Action;
 use crate::engine::rules::Rules;
@@ -43,6 +49,8 @@ type Result<T> = std::result::Result<T, Fault>;
 const APPLICATION_ID: i64 = 0x7072_6567;
 /// The version of the tables.
 const VERSION: i64 = 1;
+/// What SQLite appends to the name of a record for its log.
+const LOG: &str = "-wal";
 /// How long a connection waits for another's transaction, beyond the lock.
 const BUSY: Duration = Duration::from_secs(60);
 
@@ -82,7 +90,7 @@ impl Store {
     }
 
     fn connect(path: &Path, flags: OpenFlags, clock: fn() -> Time) -> Result<Self> {
-        let lock = Lock::beside(path)?;
+        let lock = Lock::of(path)?;
         let held = lock.hold()?;
         let connection =
             Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
@@ -140,23 +148,15 @@ impl Store {
 
     /// Returns the standing.
     pub fn standing(&mut self) -> Result<Standing> {
-        Ok(self.derived()?.slice.standing.clone())
+        let snapshot = self.connection.unchecked_transaction()?;
+        Ok(derived(&snapshot, &mut self.cache)?.slice.standing.clone())
     }
 
     /// Returns the rules of the protocol that was opened last.
     pub fn rules(&mut self) -> Result<Option<Arc<Rules>>> {
-        let opened = self.derived()?.slice.standing.opened;
-        current_rules(&self.connection, &mut self.cache.rules, opened)
-    }
-
-    /// Returns the derived rows as of the newest entry.
-    fn derived(&mut self) -> Result<&Derived> {
-        let head = rows::head(&self.connection)?;
-        let derived = match self.cache.derived.take() {
-            Some(derived) if derived.head == head => derived,
-            _ => Derived::read(&self.connection)?,
-        };
-        Ok(self.cache.derived.insert(derived))
+        let snapshot = self.connection.unchecked_transaction()?;
+        let opened = derived(&snapshot, &mut self.cache)?.slice.standing.opened;
+        current_rules(&snapshot, &mut self.cache.rules, opened)
     }
 
     /// Returns the text of the protocol that was opened last.
@@ -169,11 +169,12 @@ impl Store {
 
     /// Returns a run.
     pub fn run(&mut self, run: RunId) -> Result<Option<Run>> {
-        let derived = self.derived()?;
+        let snapshot = self.connection.unchecked_transaction()?;
+        let derived = derived(&snapshot, &mut self.cache)?;
         if derived.is_changed(run) {
             return Ok(derived.slice.run(run).cloned());
         }
-        rows::run(&self.connection, run)
+        rows::run(&snapshot, run)
     }
 
     /// Returns the runs that are live or ended and not closed, in order.
@@ -187,13 +188,13 @@ impl Store {
 
     /// Hands every run to a function, in order.
     pub fn each_run(&mut self, mut each: impl FnMut(Run)) -> Result<()> {
-        let derived = self.derived()?;
-        let changed: Vec<Run> = derived
+        let snapshot = self.connection.unchecked_transaction()?;
+        let derived = derived(&snapshot, &mut self.cache)?;
+        let changed = derived
             .changed_runs()
-            .filter_map(|run| derived.slice.run(run).cloned())
-            .collect();
-        let mut changed = changed.into_iter().peekable();
-        rows::each_run(&self.connection, |run| {
+            .filter_map(|run| derived.slice.run(run).cloned());
+        let mut changed = changed.peekable();
+        rows::each_run(&snapshot, |run| {
             match changed.next_if(|newer| newer.run == run.run) {
                 Some(newer) => each(newer),
                 None => each(run),
@@ -203,6 +204,18 @@ impl Store {
         changed.for_each(each);
         Ok(())
     }
+}
+
+/// Returns the derived rows as of the newest entry.
+///
+/// In a transaction, so that somebody else's rows are not saved between two looks.
+fn derived<'c>(transaction: &Transaction<'_>, cache: &'c mut Cache) -> Result<&'c mut Derived> {
+    let head = rows::head(transaction)?;
+    let derived = match cache.derived.take() {
+        Some(derived) if derived.head == head => derived,
+        _ => Derived::read(transaction)?,
+    };
+    Ok(cache.derived.insert(derived))
 }
 
 /// Opens a connection that only reads, by a path or, with the flag for it, a URI.
@@ -222,9 +235,14 @@ fn is_beyond_writing(error: &rusqlite::Error) -> bool {
 
 /// Returns whether all of a record is in its file, and nothing in a log beside it.
 fn is_closed(path: &Path) -> bool {
-    let mut log = path.as_os_str().to_owned();
-    log.push("-wal");
-    std::fs::metadata(log).map_or(true, |log| log.len() == 0)
+    std::fs::metadata(beside(path, LOG)).map_or(true, |log| log.len() == 0)
+}
+
+/// Returns the path of a file that stands beside a record.
+fn beside(record: &Path, suffix: &str) -> PathBuf {
+    let mut name = record.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
 }
 
 /// Returns the URI that opens a file which nobody changes while it is read.

@@ -176,8 +176,8 @@ pub(super) fn save_run(connection: &Connection, run: &Run) -> Result<()> {
 fn role(run: &Run) -> &'static str {
     match run.place {
         None => "control",
-        Some(place) if place.lane.draft > 0 => "pilot",
-        Some(_) => "slot",
+        Some(place) if place.lane.is_registered() => "slot",
+        Some(_) => "pilot",
     }
 }
 
@@ -212,12 +212,7 @@ pub(super) fn each_run<E: From<Fault>>(
         let columns: [String; 4] = columns().map_err(Fault::Storage)?;
         let number = unsigned(row, 1).map_err(Fault::Storage)?;
         if number != run.run.0 || columns != [role(&run), &run.task, &run.arm, run.state.text()] {
-            let message = "its columns are not what its facts say".to_owned();
-            return Err(Fault::Row {
-                row: format!("run {}", run.run),
-                message,
-            }
-            .into());
+            return Err(columns_differ(format!("run {}", run.run)).into());
         }
         each(run)?;
     }
@@ -251,7 +246,7 @@ pub(super) fn save_lane(connection: &Connection, id: LaneId, lane: Lane) -> Resu
 
 /// Returns the position by which a lane that may start is found.
 fn ready(id: LaneId, lane: Lane) -> Option<i64> {
-    lane.ready().filter(|_| id.draft == 0).map(signed)
+    lane.ready().filter(|_| id.is_registered()).map(signed)
 }
 
 /// Hands every lane to a function.
@@ -278,12 +273,7 @@ pub(super) fn each_lane<E: From<Fault>>(
             read_row().map_err(Fault::Storage)?;
         let lane = read("a lane", &facts)?;
         if column != ready(id, lane) {
-            let message = "its columns are not what its facts say".to_owned();
-            return Err(Fault::Row {
-                row: format!("lane {}", id.number),
-                message,
-            }
-            .into());
+            return Err(columns_differ(format!("lane {}", id.number)).into());
         }
         each(id, lane)?;
     }
@@ -297,10 +287,7 @@ pub(super) fn load_ready(connection: &Connection, slice: &mut Slice) -> Result<(
     // Lanes that the slice holds are newer there. No LIMIT: a bound one would plan the query anew.
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
-        let id = LaneId {
-            draft: 0,
-            number: unsigned(row, 0)?,
-        };
+        let id = LaneId::registered(unsigned(row, 0)?);
         if !slice.lanes.contains_key(&id) {
             let facts: String = row.get(1)?;
             slice.set_lane(id, read("a lane", &facts)?);
@@ -308,6 +295,13 @@ pub(super) fn load_ready(connection: &Connection, slice: &mut Slice) -> Result<(
         }
     }
     Ok(())
+}
+
+fn columns_differ(row: String) -> Fault {
+    Fault::Row {
+        row,
+        message: "its columns are not what its facts say".to_owned(),
+    }
 }
 
 fn read<T: DeserializeOwned>(row: &str, facts: &str) -> Result<T> {

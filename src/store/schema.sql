@@ -1,5 +1,5 @@
--- The entries are the record. Everything below them is derived: delete it, fold the entries again,
--- and the same rows come back. No table holds a condition or does arithmetic.
+-- The entries are the record. Everything below them is derived: fold the entries again, and the same
+-- rows come back. (Of `keys` only those that somebody gave are kept, which the entries do not tell.)
 CREATE TABLE entries (
     seq     INTEGER PRIMARY KEY,
     digest  BLOB NOT NULL,

@@ -16,7 +16,7 @@ use crate::record::export::{self, Header, HeaderFault};
 
 /// What a verification came to.
 #[derive(Debug)]
-pub enum Verdict {
+pub enum Verification {
     /// Everything follows.
     Verified(Box<Audit>),
     /// Something does not follow.
@@ -59,7 +59,9 @@ fn is_corruption(error: &rusqlite::Error) -> bool {
             failure.code,
             DatabaseCorrupt | NotADatabase | TypeMismatch | rusqlite::ErrorCode::Unknown
         ),
-        rusqlite::Error::InvalidColumnType(..)
+        // A statement of ours does not fit the tables that are there.
+        rusqlite::Error::SqlInputError { .. }
+        | rusqlite::Error::InvalidColumnType(..)
         | rusqlite::Error::FromSqlConversionFailure(..)
         | rusqlite::Error::IntegralValueOutOfRange(..)
         | rusqlite::Error::Utf8Error(..) => true,
@@ -68,7 +70,7 @@ fn is_corruption(error: &rusqlite::Error) -> bool {
 }
 
 /// Verifies the record or the export at a path.
-pub fn verify(path: &Path) -> Result<Verdict, Fault> {
+pub fn verify(path: &Path) -> Result<Verification, Fault> {
     let mut file = File::open(path).map_err(|source| match source.kind() {
         std::io::ErrorKind::NotFound => Fault::NotFound(path.to_owned()),
         _ => Fault::file(path, source),
@@ -84,8 +86,8 @@ pub fn verify(path: &Path) -> Result<Verdict, Fault> {
         exported(path)
     };
     match verified {
-        Ok(audit) => Ok(Verdict::Verified(Box::new(audit))),
-        Err(End::Diverged(divergence)) => Ok(Verdict::Diverged(divergence)),
+        Ok(audit) => Ok(Verification::Verified(Box::new(audit))),
+        Err(End::Diverged(divergence)) => Ok(Verification::Diverged(divergence)),
         Err(End::Fault(fault)) => Err(fault),
     }
 }
@@ -164,11 +166,9 @@ impl Files {
 
 /// Compares the derived tables with what the entries say.
 fn compare_tables(connection: &Connection, standing: &Standing, folded: &Slice) -> Result<(), End> {
-    let differ = tables_differ;
+    let differ = |what: String| tables_differ(format!("{what} is not what the entries say"));
     if *standing != folded.standing {
-        return Err(differ(
-            "the table `standing` is not what the entries say".to_owned(),
-        ));
+        return Err(differ("the table `standing`".to_owned()));
     }
     let mut runs = 0;
     rows::each_run(connection, |run: Run| {
@@ -176,14 +176,11 @@ fn compare_tables(connection: &Connection, standing: &Standing, folded: &Slice) 
         if folded.run(run.run) == Some(&run) {
             Ok(())
         } else {
-            Err(differ(format!(
-                "the row of run {} is not what the entries say",
-                run.run
-            )))
+            Err(differ(format!("the row of run {}", run.run)))
         }
     })?;
     if runs != folded.runs.len() {
-        return Err(differ(
+        return Err(tables_differ(
             "the table `runs` lacks a run that the entries started".to_owned(),
         ));
     }
@@ -193,14 +190,11 @@ fn compare_tables(connection: &Connection, standing: &Standing, folded: &Slice) 
         if folded.lane(id) == Some(lane) {
             Ok(())
         } else {
-            Err(differ(format!(
-                "the row of lane {} is not what the entries say",
-                id.number
-            )))
+            Err(differ(format!("the row of lane {}", id.number)))
         }
     })?;
     if lanes != folded.lanes.len() {
-        return Err(differ(
+        return Err(tables_differ(
             "the table `lanes` lacks a lane that the entries opened".to_owned(),
         ));
     }

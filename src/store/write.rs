@@ -1,4 +1,4 @@
-//! The one write path: decide, append, fold, save, in one transaction.
+//! The one write path: decide, append and fold in one transaction, and save in it what is due.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub struct Request {
 
 /// What came of a request.
 #[derive(Clone, Debug)]
-pub struct Receipt {
+pub struct Response {
     /// The entry that says so; none where nothing needed to be recorded.
     pub seq: Option<u64>,
     /// When.
@@ -111,7 +111,7 @@ pub struct Writer<'s> {
 
 impl Writer<'_> {
     /// Answers a request and records the answer.
-    pub fn apply(&mut self, request: Request) -> Result<Receipt> {
+    pub fn apply(&mut self, request: Request) -> Result<Response> {
         let at = self.now.max(self.derived.slice.standing.at);
         // A key that was made up here is known to nobody who could repeat it.
         let given = request.key.is_some();
@@ -143,7 +143,7 @@ impl Writer<'_> {
         if let (Some(seq), true) = (seq, given) {
             rows::save_key(self.connection, &command.key, seq)?;
         }
-        Ok(Receipt {
+        Ok(Response {
             seq,
             at,
             ruling,
@@ -200,15 +200,19 @@ impl Writer<'_> {
 
     /// Returns the newest run of a control on a task.
     pub fn newest_control(&self, task: &str, control: &str) -> Result<Option<Run>> {
-        let is_newer =
+        let changed =
             |run: &&Run| run.task == task && run.arm == control && self.derived.is_changed(run.run);
-        match self.derived.slice.runs.values().flatten().rfind(is_newer) {
-            Some(run) => Ok(Some(run.clone())),
-            None => rows::newest_control(self.connection, task, control),
-        }
+        let unsaved = self.derived.slice.runs.values().flatten().rfind(changed);
+        let saved = rows::newest_control(self.connection, task, control)?;
+        // Of the same run the unsaved row is the newer one.
+        Ok(match (unsaved, saved) {
+            (Some(unsaved), Some(saved)) if saved.run > unsaved.run => Some(saved),
+            (Some(unsaved), _) => Some(unsaved.clone()),
+            (None, saved) => saved,
+        })
     }
 
-    fn first_answer(&self, command: &Command) -> Result<Option<Receipt>> {
+    fn first_answer(&self, command: &Command) -> Result<Option<Response>> {
         let Some(seq) = rows::key(self.connection, &command.key)? else {
             return Ok(None);
         };
@@ -228,7 +232,7 @@ impl Writer<'_> {
             (true, Answer::Granted(events)) => Ok(events),
             (true, Answer::Refused(refusal)) => Err(refusal),
         };
-        Ok(Some(Receipt {
+        Ok(Some(Response {
             seq: Some(seq),
             at: first.at,
             ruling,

@@ -178,8 +178,10 @@ impl Checker<'_> {
         let Some(descriptive) = &analysis.descriptive else {
             return;
         };
-        let staged = draft.stages.iter().map(|stage| stage.repeats).sum();
-        let repeats: u32 = draft.allocation.repeats.unwrap_or(staged);
+        let repeats = draft
+            .allocation
+            .repeats
+            .unwrap_or_else(|| draft.staged_repeats());
         for (key, list) in [
             ("pass_at", &descriptive.pass_at),
             ("pass_hat", &descriptive.pass_hat),

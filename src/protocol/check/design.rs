@@ -228,7 +228,7 @@ impl Checker<'_> {
         let nest = self.nest(allocation.nest.as_deref());
         let repeats = match (allocation.repeats, draft.stages.is_empty()) {
             (Some(repeats), true) => Some(repeats),
-            (None, false) => Some(draft.stages.iter().map(|stage| stage.repeats).sum()),
+            (None, false) => Some(draft.staged_repeats()),
             (Some(_), false) => {
                 self.refuse(
                     Code::UnknownKey,

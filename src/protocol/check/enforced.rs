@@ -97,14 +97,7 @@ fn unbuilt_words(draft: &Draft) -> Vec<String> {
         draft.allocation.by == Some(OrderBy::Counts),
         "/allocation/by".to_owned(),
     );
-    refuse(
-        draft
-            .allocation
-            .nest
-            .as_ref()
-            .is_some_and(|nest| nest.len() == 2),
-        "/allocation/nest".to_owned(),
-    );
+    refuse(draft.is_matrix(), "/allocation/nest".to_owned());
     refuse(
         contained(execution.and_then(|execution| execution.containment)),
         "/execution/containment".to_owned(),

@@ -154,12 +154,7 @@ impl Checker<'_> {
                 controls.map(|(i, control)| (format!("/controls/{i}/id"), control.id.0.as_str())),
             );
         self.distinct(ids);
-        let matrix = draft
-            .allocation
-            .nest
-            .as_ref()
-            .is_some_and(|nest| nest.len() == 2);
-        if draft.arms.len() < 2 && !matrix {
+        if draft.arms.len() < 2 && !draft.is_matrix() {
             self.refuse(
                 Code::Arms,
                 Place::Key("/arms".to_owned()),
@@ -246,12 +241,7 @@ impl Checker<'_> {
             };
             let Some(outcome) = named.clone().or_else(|| primary.clone()) else {
                 // That the analysis is missing is told there, unless it may be.
-                if draft
-                    .allocation
-                    .nest
-                    .as_ref()
-                    .is_some_and(|nest| nest.len() == 2)
-                {
+                if draft.is_matrix() {
                     let message = "without an analysis a control must name its `outcome`";
                     self.refuse(Code::UnknownOutcome, place, message);
                 }

@@ -332,7 +332,7 @@ impl Checker<'_> {
     ) {
         let mut shown = 0;
         for task in tasks {
-            let Ok(path) = template::fill(text, |name| task_value(task, name)) else {
+            let Ok(path) = template::fill(text, |name| task.fill(name)) else {
                 continue;
             };
             if shown == SHOWN_MAX {
@@ -349,15 +349,5 @@ impl Checker<'_> {
                 return;
             }
         }
-    }
-}
-
-/// Returns the text of a hole that a task fills: `{task.<field>}`.
-pub(crate) fn task_value(task: &Task, name: &str) -> Option<String> {
-    match task.fields.get(name.strip_prefix("task.")?)? {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        Value::Bool(flag) => Some(flag.to_string()),
-        _ => None,
     }
 }

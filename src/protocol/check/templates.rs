@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::Checker;
 use super::execution::copy_of;
-use super::{Checker, task_value};
 use crate::protocol::defect::{Code, Defect, Place, nearest};
 use crate::protocol::draft::{CommandText, Draft, Workspace};
 use crate::protocol::frame::{self, Task};
@@ -12,6 +12,7 @@ use crate::protocol::template;
 
 /// Holes that the run itself fills.
 const RUN_HOLES: &[&str] = &["arm.id", "run.id", "run.label", "run.seed", "run.dir"];
+
 impl Checker<'_> {
     /// Checks every template's holes against the run's names and the frame's fields.
     pub(super) fn templates(&mut self, draft: &Draft, tasks: &[Task]) {
@@ -61,9 +62,7 @@ impl Checker<'_> {
                 });
                 continue;
             }
-            let mut without = tasks
-                .iter()
-                .filter(|task| task_value(task, hole.name).is_none());
+            let mut without = tasks.iter().filter(|task| task.fill(hole.name).is_none());
             if let Some(first) = without.next() {
                 let field = hole.name.trim_start_matches("task.");
                 let message = match without.count() + 1 {

@@ -105,3 +105,18 @@ pub struct Draft {
     #[serde(default)]
     pub limitations: BTreeMap<String, String>,
 }
+
+impl Draft {
+    /// Returns how often each arm is executed on each task in all stages together.
+    pub fn staged_repeats(&self) -> u32 {
+        let each = self.stages.iter().map(|stage| stage.repeats);
+        // A stage whose own range was refused is counted here too.
+        each.fold(0, u32::saturating_add)
+    }
+
+    /// Returns whether the plan has no loop over arms: every task is tried once by a single arm.
+    pub fn is_matrix(&self) -> bool {
+        let nest = self.allocation.nest.as_ref();
+        nest.is_some_and(|nest| nest.len() == 2)
+    }
+}

@@ -15,7 +15,6 @@ mod rewrite;
 mod tests;
 mod types;
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -93,22 +92,6 @@ impl Expression {
     /// Returns the text as it was written.
     pub fn text(&self) -> &str {
         &self.parsed.text
-    }
-
-    /// Returns the first names that the expression reads, without the variables of its macros.
-    pub fn roots(&self) -> BTreeSet<&str> {
-        self.parsed
-            .paths
-            .iter()
-            .map(|path| path.split('.').next().unwrap_or_default())
-            .collect()
-    }
-
-    /// Returns the dotted paths that the expression reads, as long as they are evident.
-    ///
-    /// `stages['a'].complete` is `stages.a.complete`; a path ends at an index that is not a literal.
-    pub fn paths(&self) -> &BTreeSet<String> {
-        &self.parsed.paths
     }
 
     /// Returns all defects of the names and types in the expression, in the order of their places.

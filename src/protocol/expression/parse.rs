@@ -1,10 +1,9 @@
 //! From text to tree, with the limits that make it safe.
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 use std::thread;
 
-use cel::common::ast::{EntryExpr, Expr, LiteralValue, SourceInfo, operators};
+use cel::common::ast::{EntryExpr, Expr, LiteralValue, SourceInfo};
 use cel::{IdedExpr, ParseError, ParseErrors, parser::Parser};
 
 use super::ExpressionDefect;
@@ -25,7 +24,6 @@ pub(super) struct Parsed {
     pub(super) text: String,
     pub(super) tree: IdedExpr,
     pub(super) info: SourceInfo,
-    pub(super) paths: BTreeSet<String>,
     pub(super) evaluator: Evaluator,
 }
 
@@ -68,14 +66,11 @@ fn parse_here(text: &str) -> Result<Parsed, ExpressionDefect> {
     if let Some(defect) = foreign(&tree, Places::new(text, &info)) {
         return Err(defect);
     }
-    let mut paths = BTreeSet::new();
-    collect_paths(&tree, &mut Vec::new(), &mut paths);
     let evaluator = Evaluator::new(tree.clone(), depth.evaluated > SHALLOW_MAX);
     Ok(Parsed {
         text: text.to_owned(),
         tree,
         info,
-        paths,
         evaluator,
     })
 }
@@ -167,63 +162,6 @@ fn foreign(node: &IdedExpr, places: Places<'_>) -> Option<ExpressionDefect> {
         None => children(node)
             .into_iter()
             .find_map(|child| foreign(child, places)),
-    }
-}
-
-/// Collects the free dotted paths; `bound` are the variables of the macros around `node`.
-fn collect_paths<'e>(node: &'e IdedExpr, bound: &mut Vec<&'e str>, paths: &mut BTreeSet<String>) {
-    if let Some((root, path, indices)) = path_of(node) {
-        if !bound.contains(&root) {
-            paths.insert(path);
-        }
-        indices
-            .into_iter()
-            .for_each(|index| collect_paths(index, bound, paths));
-        return;
-    }
-    if let Expr::Comprehension(comprehension) = &node.expr {
-        collect_paths(&comprehension.iter_range, bound, paths);
-        bound.push(&comprehension.iter_var);
-        for part in Macro::of(comprehension).parts() {
-            collect_paths(part, bound, paths);
-        }
-        bound.pop();
-        return;
-    }
-    for child in children(node) {
-        collect_paths(child, bound, paths);
-    }
-}
-
-/// The root, the evident path and the other index expressions of a chain of selections.
-fn path_of(node: &IdedExpr) -> Option<(&str, String, Vec<&IdedExpr>)> {
-    match &node.expr {
-        Expr::Ident(name) => Some((name, name.clone(), Vec::new())),
-        Expr::Select(select) => {
-            let (root, path, indices) = path_of(&select.operand)?;
-            let path = if indices.is_empty() {
-                format!("{path}.{}", select.field)
-            } else {
-                path
-            };
-            Some((root, path, indices))
-        }
-        Expr::Call(call) if call.func_name == operators::INDEX => {
-            let [operand, index] = call.args.as_slice() else {
-                return None;
-            };
-            let (root, path, mut indices) = path_of(operand)?;
-            match &index.expr {
-                Expr::Literal(LiteralValue::String(key)) if indices.is_empty() => {
-                    Some((root, format!("{path}.{}", key.inner()), indices))
-                }
-                _ => {
-                    indices.push(index);
-                    Some((root, path, indices))
-                }
-            }
-        }
-        _ => None,
     }
 }
 

@@ -536,55 +536,6 @@ fn the_deepest_expression_is_evaluated_on_a_small_stack() {
     }
 }
 
-#[test]
-fn paths_are_free_and_dotted() {
-    let rows: [(&str, &[&str], &[&str]); 6] = [
-        (
-            "report.a.b == task.n",
-            &["report", "task"],
-            &["report.a.b", "task.n"],
-        ),
-        (
-            "has(report.a.b) && report.a.b",
-            &["report"],
-            &["report.a.b"],
-        ),
-        (
-            "stages['phase-1'].complete",
-            &["stages"],
-            &["stages.phase-1.complete"],
-        ),
-        ("xs[i.j].k", &["i", "xs"], &["i.j", "xs"]),
-        (
-            "report.items.all(x, x.ok && y)",
-            &["report", "y"],
-            &["report.items", "y"],
-        ),
-        (
-            "size(observed) > 0 ? 1 : {'a': run.cost}['a']",
-            &["observed", "run"],
-            &["observed", "run.cost"],
-        ),
-    ];
-    for (text, roots, paths) in rows {
-        let expression = parsed(text);
-        assert_eq!(
-            expression.roots().into_iter().collect::<Vec<_>>(),
-            roots,
-            "{text}"
-        );
-        assert_eq!(
-            expression
-                .paths()
-                .iter()
-                .map(String::as_str)
-                .collect::<Vec<_>>(),
-            paths,
-            "{text}"
-        );
-    }
-}
-
 fn object(fields: &[(&str, Type)], closed: bool) -> Type {
     Type::Object {
         fields: fields

@@ -33,19 +33,6 @@ pub enum Orphan {
     Remains,
 }
 
-impl Orphan {
-    /// Returns the stable code.
-    pub fn code(self) -> &'static str {
-        match self {
-            Self::Gone => "orphan-gone",
-            Self::Ended => "orphan-ended",
-            Self::Stranger => "orphan-stranger",
-            Self::Unproven => "orphan-unproven",
-            Self::Remains => "orphan-remains",
-        }
-    }
-}
-
 impl ProcessIdentity {
     /// Reads the identity of a process by its number; `None` where that is no process's.
     pub fn of_pid(pid: i32) -> Option<Self> {
@@ -111,8 +98,8 @@ fn end_if_same(pid: Pid, start_ticks: u64) -> Orphan {
         return Orphan::Gone;
     }
     // The group's number is its leader's: between the look above and this signal it could pass on
-    // only if the leader ended and all other numbers were handed out, which takes seconds.
-    // It need not lead a group.
+    // only if the leader ended and all other numbers were handed out, which takes seconds. A
+    // process that leads no group has none of its number.
     if kill_process_group(pid, Signal::KILL).is_err_and(|errno| errno != Errno::SRCH) {
         return Orphan::Remains;
     }

@@ -41,11 +41,6 @@ impl Interrupt {
         }
         (&self.inner.writer).write_all(b"!")
     }
-
-    /// Tells whether it has fired.
-    pub fn is_fired(&self) -> bool {
-        self.inner.fired.load(Ordering::SeqCst)
-    }
 }
 
 impl AsFd for Interrupt {

@@ -100,16 +100,10 @@ pub struct Ended {
 
 /// Executes a command to its end. Refuses with a [`SpawnFault`] when it never ran.
 ///
-/// On return the leader is reaped and every process of its group has been sent KILL. An interrupt
-/// that fired before is seen at once: the command starts and is ended.
-pub fn execute(job: &Job<'_>, interrupt: &Interrupt) -> Result<Ended, SpawnFault> {
-    spawn(job).and_then(|spawned| spawned.supervise(job, interrupt))
-}
-
-/// Executes a command as [`execute`] does, and first hands over who it is.
-///
-/// `on_spawn` is called once, when the command already runs; it holds up reading its output.
-pub fn execute_announced(
+/// `on_spawn` is called once, when the command already runs, with who it is; it holds up reading
+/// the output. On return the leader is reaped and every process of its group has been sent KILL.
+/// An interrupt that fired before is seen at once: the command starts and is ended.
+pub fn execute(
     job: &Job<'_>,
     interrupt: &Interrupt,
     on_spawn: impl FnOnce(ProcessIdentity),

@@ -27,7 +27,7 @@ mod tests;
 mod workspace;
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 pub use digest::{copy_tree, file_digest, tree_digest};
 pub use workspace::{clear, lay, read_regular, remove_tree};
@@ -142,25 +142,6 @@ impl TreeFault {
             Self::NotInside { .. } => "path-not-inside",
             Self::Denied { .. } => "access-denied",
             Self::Io { .. } => "file-fault",
-        }
-    }
-
-    /// Returns what it is about.
-    pub fn path(&self) -> &Path {
-        match self {
-            Self::Missing { path }
-            | Self::Link { path }
-            | Self::Special { path }
-            | Self::NotFile { path }
-            | Self::NotDirectory { path }
-            | Self::NotEmpty { path }
-            | Self::NotUtf8 { path }
-            | Self::TooMany { path }
-            | Self::TooDeep { path }
-            | Self::TooLarge { path, .. }
-            | Self::NotInside { path }
-            | Self::Denied { path }
-            | Self::Io { path, .. } => path,
         }
     }
 }

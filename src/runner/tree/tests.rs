@@ -4,6 +4,7 @@ use super::*;
 use data_encoding::HEXLOWER;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::Path;
 use tempfile::TempDir;
 
 fn hex(result: Result<[u8; 32], TreeFault>) -> String {
@@ -120,7 +121,8 @@ fn a_study_holds_nothing_but_files_and_directories() {
     let target = TempDir::new().unwrap();
     let check = |expected: &str| {
         assert_eq!(code(tree_digest(study.path())), expected);
-        assert_eq!(tree_digest(study.path()).unwrap_err().path(), odd);
+        let fault = tree_digest(study.path()).unwrap_err().to_string();
+        assert!(fault.contains(&odd.display().to_string()), "{fault}");
         assert_eq!(code(file_digest(&odd)), expected);
         let target = TempDir::new_in(target.path()).unwrap();
         assert_eq!(code(copy_tree(study.path(), target.path())), expected);

@@ -1,7 +1,7 @@
 //! What a command says, and how it ends: data on standard output, everything else on standard error.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
@@ -9,14 +9,14 @@ use super::exit::Exit;
 use super::render;
 use crate::engine::refusal::Refusal;
 use crate::protocol::defect::{Defect, Place};
-use crate::protocol::source::Source;
+use crate::protocol::source::{Source, line_of};
 use crate::record::divergence::Divergence;
 use crate::runner::session::SessionFault;
 use crate::store::Fault;
 
 /// What a command that went through says.
 #[derive(Debug)]
-pub(super) struct Said {
+pub(super) struct Reply {
     /// For people.
     pub text: String,
     /// The same as data.
@@ -25,7 +25,7 @@ pub(super) struct Said {
     pub exit: Exit,
 }
 
-impl Said {
+impl Reply {
     /// Says something and ends well.
     pub(super) fn done(text: impl Into<String>, json: Value) -> Self {
         Self {
@@ -54,6 +54,13 @@ pub(super) enum Failure {
         refusal: Refusal,
         /// The registered protocol's text, where there is one.
         text: Option<String>,
+    },
+    /// Another session is at work.
+    Busy {
+        /// The stable code.
+        code: &'static str,
+        /// What is going on.
+        message: String,
     },
     /// Something broke.
     Fault {
@@ -95,19 +102,28 @@ impl From<Fault> for Failure {
 
 impl From<SessionFault> for Failure {
     fn from(fault: SessionFault) -> Self {
-        Self::Fault {
-            code: fault.code(),
-            message: fault.to_string(),
+        let (code, message) = (fault.code(), fault.to_string());
+        match fault {
+            SessionFault::Busy => Self::Busy { code, message },
+            _ => Self::Fault { code, message },
         }
     }
 }
 
 impl Failure {
     /// Makes the fault of a file that a command reads or writes.
-    pub(super) fn file(path: &std::path::Path, error: &io::Error) -> Self {
+    pub(super) fn file(path: &Path, error: &io::Error) -> Self {
         Self::Fault {
             code: "file",
             message: format!("`{}`: {error}", path.display()),
+        }
+    }
+
+    /// Refuses to write over a file.
+    pub(super) fn exists(path: &Path) -> Self {
+        Self::Usage {
+            code: "file-exists",
+            message: format!("`{}` exists; name a new file", path.display()),
         }
     }
 
@@ -116,11 +132,7 @@ impl Failure {
         match self {
             Self::Usage { .. } => Exit::Usage,
             Self::Defects(_) => Exit::Defect,
-            Self::Refused { .. } => Exit::Refusal,
-            Self::Fault {
-                code: "already-running",
-                ..
-            } => Exit::Refusal,
+            Self::Refused { .. } | Self::Busy { .. } => Exit::Refusal,
             Self::Fault { .. } => Exit::Fault,
             Self::Diverged { .. } => Exit::Divergence,
         }
@@ -129,28 +141,20 @@ impl Failure {
     fn text(&self) -> String {
         match self {
             Self::Usage { code, message } => format!("usage[{code}]: {message}\n"),
-            Self::Fault {
-                code: code @ "already-running",
-                message,
-            } => format!("refused[{code}]: {message}\n"),
+            Self::Busy { code, message } => format!("refused[{code}]: {message}\n"),
             Self::Fault { code, message } => format!("fault[{code}]: {message}\n"),
             Self::Defects(found) => {
                 render::defects(&found.file, &found.text, &found.defects, |path| {
                     std::fs::read_to_string(found.folder.join(path)).ok()
                 })
             }
-            Self::Refused { refusal, text } => {
-                let registered = registered_line(refusal.rule(), text.as_deref());
-                let registered = registered.map_or(String::new(), |(line, shown)| {
-                    format!("  registered at line {line}: {shown}\n")
-                });
-                format!("refused[{}]: {refusal}\n{registered}", refusal.code())
-            }
+            Self::Refused { refusal, text } => format!(
+                "refused[{}]: {refusal}\n{}",
+                refusal.code(),
+                registered(refusal.rule(), text.as_deref())
+            ),
             Self::Diverged { divergence, text } => {
-                let registered = registered_line(divergence.rule, text.as_deref());
-                let registered = registered.map_or(String::new(), |(line, shown)| {
-                    format!("  registered at line {line}: {shown}\n")
-                });
+                let registered = registered(divergence.rule, text.as_deref());
                 let place = if divergence.entry == 0 {
                     String::new()
                 } else {
@@ -173,13 +177,11 @@ impl Failure {
             Self::Usage { code, message } => {
                 json!({ "error": { "kind": "usage", "code": code, "message": message } })
             }
+            Self::Busy { code, message } => {
+                json!({ "error": { "kind": "refusal", "code": code, "message": message } })
+            }
             Self::Fault { code, message } => {
-                let kind = if self.exit() == Exit::Refusal {
-                    "refusal"
-                } else {
-                    "fault"
-                };
-                json!({ "error": { "kind": kind, "code": code, "message": message } })
+                json!({ "error": { "kind": "fault", "code": code, "message": message } })
             }
             Self::Defects(found) => {
                 let other = |path: &str| std::fs::read_to_string(found.folder.join(path)).ok();
@@ -206,6 +208,13 @@ impl Failure {
     }
 }
 
+/// Shows the line of the protocol that holds a rule; nothing where there is none.
+fn registered(rule: Option<&str>, text: Option<&str>) -> String {
+    registered_line(rule, text).map_or(String::new(), |(line, shown)| {
+        format!("  registered at line {line}: {shown}\n")
+    })
+}
+
 /// Returns the line of the protocol that holds a rule: the key itself, or the nearest table.
 fn registered_line(rule: Option<&str>, text: Option<&str>) -> Option<(usize, String)> {
     let (rule, text) = (rule?, text?);
@@ -214,7 +223,7 @@ fn registered_line(rule: Option<&str>, text: Option<&str>) -> Option<(usize, Str
     if span.is_empty() {
         return None;
     }
-    let line = text[..span.start].matches('\n').count() + 1;
+    let line = line_of(text, span.start);
     let shown = text.lines().nth(line - 1)?;
     Some((
         line,
@@ -223,7 +232,7 @@ fn registered_line(rule: Option<&str>, text: Option<&str>) -> Option<(usize, Str
 }
 
 /// Prints what was said, or why nothing was; returns how the process ends.
-pub(super) fn print(result: &Result<Said, Failure>, json: bool) -> Exit {
+pub(super) fn print(result: &Result<Reply, Failure>, json: bool) -> Exit {
     let (out, text, exit) = match (result, json) {
         (Ok(said), true) => (true, format!("{}\n", said.json), said.exit),
         (Ok(said), false) => (true, said.text.clone(), said.exit),

@@ -1,12 +1,12 @@
 //! Verbs for runs that are executed elsewhere, and for arms: `start`, `finish`, `score`, `claim`.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::json;
 
 use super::args::{Claim, Claimed, Finish, Score, Start, Which, Writes};
-use super::said::{Defects, Failure, Said};
-use super::study::{apply, find_record, folder_of};
+use super::reply::{Defects, Failure, Reply};
+use super::study::{apply, find_record, folder_of, name_of};
 use crate::engine::command::{Action, Ending, Evidence, Executed, Execution, Judged};
 use crate::engine::event::Event;
 use crate::engine::refusal::Refusal;
@@ -15,7 +15,7 @@ use crate::folder::DiskFolder;
 use crate::protocol::defect::{Code, Defect, Place};
 use crate::protocol::folder::Folder;
 use crate::runner::clock;
-use crate::store::{Receipt, Request, Store};
+use crate::store::{Request, Response, Store};
 use crate::units::RunId;
 
 fn open(which: &Which) -> Result<Store, Failure> {
@@ -31,7 +31,7 @@ fn request(writes: &Writes, action: Action) -> Request {
 }
 
 /// Asks for a run.
-pub(super) fn start(args: &Start) -> Result<Said, Failure> {
+pub(super) fn start(args: &Start) -> Result<Reply, Failure> {
     let mut store = open(&args.which)?;
     let executed = Executed::Elsewhere(args.reference.clone());
     let action = Action::Start {
@@ -39,7 +39,7 @@ pub(super) fn start(args: &Start) -> Result<Said, Failure> {
         arm: args.arm.clone(),
         executed,
     };
-    let receipt = apply(&mut store, request(&args.writes, action))?;
+    let response = apply(&mut store, request(&args.writes, action))?;
     let Ok(
         [
             Event::Started {
@@ -51,7 +51,7 @@ pub(super) fn start(args: &Start) -> Result<Said, Failure> {
                 ..
             },
         ],
-    ) = receipt.ruling.as_deref()
+    ) = response.ruling.as_deref()
     else {
         return Ok(unchanged());
     };
@@ -61,12 +61,12 @@ pub(super) fn start(args: &Start) -> Result<Said, Failure> {
     let text = format!(
         "started     run {run}   {arm} on `{task}`, {slot}\n            when it has ended: prereg finish {run} --exit STATUS\n"
     );
-    let json = json!({ "run": run, "task": task, "arm": arm, "place": place, "seed": seed, "entry": receipt.seq, "repeated": receipt.repeated });
-    Ok(Said::done(text, json))
+    let json = json!({ "run": run, "task": task, "arm": arm, "place": place, "seed": seed, "entry": response.seq, "repeated": response.repeated });
+    Ok(Reply::done(text, json))
 }
 
 /// Refuses to report on a run that `prereg run` executes.
-fn elsewhere(store: &mut Store, run: RunId) -> Result<(), Failure> {
+fn must_be_elsewhere(store: &mut Store, run: RunId) -> Result<(), Failure> {
     match store.run(run)? {
         Some(found) if found.executed == Executed::Here => Err(Failure::Refused {
             refusal: Refusal::ExecutedHere { run },
@@ -77,9 +77,9 @@ fn elsewhere(store: &mut Store, run: RunId) -> Result<(), Failure> {
 }
 
 /// Reports an ending.
-pub(super) fn finish(args: &Finish) -> Result<Said, Failure> {
+pub(super) fn finish(args: &Finish) -> Result<Reply, Failure> {
     let mut store = open(&args.which)?;
-    elsewhere(&mut store, args.run)?;
+    must_be_elsewhere(&mut store, args.run)?;
     let ending = Ending {
         wall: args.wall,
         timed_out: args.timed_out,
@@ -94,9 +94,9 @@ pub(super) fn finish(args: &Finish) -> Result<Said, Failure> {
         ending,
         execution: Some(execution),
     };
-    let receipt = apply(&mut store, request(&args.writes, action))?;
-    let mut said = told(args.run, &receipt, "ended");
-    if receipt
+    let response = apply(&mut store, request(&args.writes, action))?;
+    let mut said = told(args.run, &response, "ended");
+    if response
         .ruling
         .as_deref()
         .is_ok_and(|events| events.len() == 1)
@@ -108,9 +108,9 @@ pub(super) fn finish(args: &Finish) -> Result<Said, Failure> {
 }
 
 /// Reports what a run is scored from. A report that breaks its schema is a defect: nothing is written.
-pub(super) fn score(args: &Score) -> Result<Said, Failure> {
+pub(super) fn score(args: &Score) -> Result<Reply, Failure> {
     let mut store = open(&args.which)?;
-    elsewhere(&mut store, args.run)?;
+    must_be_elsewhere(&mut store, args.run)?;
     let rules = store.rules()?;
     let judged = rules
         .as_ref()
@@ -136,14 +136,10 @@ pub(super) fn score(args: &Score) -> Result<Said, Failure> {
             } else {
                 Place::Span(fault.offset..fault.offset + 1)
             };
-            let at = fault
-                .pointer
-                .filter(|pointer| !pointer.is_empty())
-                .map_or(String::new(), |pointer| format!(" (at {pointer})"));
             return Err(defect(
                 path,
                 text.clone(),
-                Defect::new(Code::BadReport, place, format!("{}{at}", fault.message)),
+                Defect::new(Code::BadReport, place, fault.to_string()),
             ));
         }
     }
@@ -159,42 +155,39 @@ pub(super) fn score(args: &Score) -> Result<Said, Failure> {
             claim,
         }),
     };
-    let receipt = apply(&mut store, request(&args.writes, action))?;
-    Ok(told(args.run, &receipt, "scored"))
+    let response = apply(&mut store, request(&args.writes, action))?;
+    Ok(told(args.run, &response, "scored"))
 }
 
-fn told(run: RunId, receipt: &Receipt, word: &str) -> Said {
-    let events = receipt.ruling.as_deref().unwrap_or_default();
+fn told(run: RunId, response: &Response, word: &str) -> Reply {
+    let events = response.ruling.as_deref().unwrap_or_default();
     let cause = events.iter().find_map(|event| match event {
         Event::Unjudged { cause, .. } => Some(cause.text()),
         _ => None,
     });
-    if receipt.seq.is_none() {
+    if response.seq.is_none() {
         return unchanged();
     }
     let text = match cause {
         Some(cause) => format!("unjudged    run {run}   {cause}\n"),
         None => format!("{word:<11} run {run}\n"),
     };
-    Said::done(
+    Reply::done(
         text,
-        json!({ "run": run, "cause": cause, "entry": receipt.seq, "repeated": receipt.repeated }),
+        json!({ "run": run, "cause": cause, "entry": response.seq, "repeated": response.repeated }),
     )
 }
 
-fn unchanged() -> Said {
-    Said::done(
+fn unchanged() -> Reply {
+    Reply::done(
         "unchanged   the record says so already\n",
         json!({ "entry": null, "repeated": true }),
     )
 }
 
 fn read_evidence(path: &Path) -> Result<String, Failure> {
-    let name = path
-        .file_name()
-        .map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     let folder = DiskFolder::at(&folder_of(path));
-    let bytes = folder.read(&name, EVIDENCE_MAX).map_err(|fault| {
+    let bytes = folder.read(&name_of(path), EVIDENCE_MAX).map_err(|fault| {
         defect(
             path,
             String::new(),
@@ -226,7 +219,7 @@ fn defect(path: &Path, text: String, defect: Defect) -> Failure {
 }
 
 /// Writes an arm's claim.
-pub(super) fn claim(args: &Claim) -> Result<Said, Failure> {
+pub(super) fn claim(args: &Claim) -> Result<Reply, Failure> {
     let Some(path) = &args.file else {
         return Err(Failure::Usage {
             code: "not-in-a-run",
@@ -235,14 +228,14 @@ pub(super) fn claim(args: &Claim) -> Result<Said, Failure> {
     };
     let claim = json!({ "done": args.claim == Claimed::Done });
     write_claim(path, &format!("{claim}\n")).map_err(|error| Failure::file(path, &error))?;
-    Ok(Said::done(
+    Ok(Reply::done(
         "",
         json!({ "claim": claim, "file": path.display().to_string() }),
     ))
 }
 
 /// Writes the whole claim or nothing: beside it first, then in its place.
-fn write_claim(path: &PathBuf, text: &str) -> std::io::Result<()> {
+fn write_claim(path: &Path, text: &str) -> std::io::Result<()> {
     let beside = path.with_extension(format!("{}.tmp", std::process::id()));
     std::fs::write(&beside, text)?;
     std::fs::rename(&beside, path)

@@ -15,7 +15,6 @@ use super::tree::{self, TreeFault};
 use crate::engine::command::{Action, Cause, Ending, Evidence, Execution, Judged, Stream};
 use crate::engine::rules::Rules;
 use crate::engine::scoring::EVIDENCE_MAX;
-use crate::protocol::frame::Task;
 use crate::protocol::model::{Execution as Limits, ScoreWord};
 use crate::protocol::template;
 use crate::units::{Digest, Micros, RunId};
@@ -36,9 +35,9 @@ pub struct Assignment {
     pub seed: Option<u32>,
 }
 
-/// The place where a study is executed.
+/// Executes and judges the runs of a study, one at a time for each caller.
 #[derive(Debug)]
-pub struct Site<'a> {
+pub struct Executor<'a> {
     /// The registered rules.
     pub rules: &'a Rules,
     /// The folder of the protocol file, absolute.
@@ -77,52 +76,41 @@ pub enum StepFault {
 }
 
 impl StepFault {
+    /// Makes the fault of a folder, or of a file in it, from what the system said.
+    pub fn folder(path: &Path) -> impl Fn(io::Error) -> Self {
+        move |source| Self::Folder {
+            path: path.to_owned(),
+            source,
+        }
+    }
+
     /// Returns the stable code.
     pub fn code(&self) -> &'static str {
         match self {
             Self::FileChanged { .. } => "file-changed",
             Self::Folder { .. } => "run-folder",
             Self::Tree(fault) => fault.code(),
-            Self::Capture(_) => "output-not-kept",
+            Self::Capture(fault) => fault.code(),
         }
     }
 }
 
-/// What came of executing an arm.
-#[derive(Debug)]
-pub enum Outcome {
-    /// It ended; this is to be recorded, and then it is judged or scored.
-    Ended(Action),
-    /// It will never be scored; this is to be recorded.
-    Closed(Action),
-}
-
-impl Site<'_> {
+impl Executor<'_> {
     /// Returns the workspace of a run.
     fn workspace(&self, run: RunId) -> PathBuf {
         self.runs.join(run.to_string())
     }
 
-    /// Returns the file that keeps an output of a run, beside its workspace.
-    fn output(&self, run: RunId, stream: &str) -> PathBuf {
-        self.runs.join(format!("{run}.{stream}"))
-    }
-
     /// Lays a fresh workspace and executes the arm in it.
     ///
-    /// A fault comes with what is to be recorded of the run, if anything is.
-    pub fn execute(
-        &self,
-        assignment: &Assignment,
-        note: &Note,
-    ) -> (Option<Outcome>, Option<StepFault>) {
+    /// Returns what is to be recorded of the run: its ending, or that it is closed. A fault that
+    /// would meet the next run too comes beside it.
+    pub fn execute(&self, assignment: &Assignment, note: &Note) -> (Action, Option<StepFault>) {
         let run = assignment.run;
-        let closed = |cause, text: String| {
-            Some(Outcome::Closed(Action::Close {
-                run,
-                cause,
-                note: Some(text),
-            }))
+        let closed = |cause, text: String| Action::Close {
+            run,
+            cause,
+            note: Some(text),
         };
         if let Err(fault) = self.prepare(assignment) {
             return (closed(Cause::Failed, fault.to_string()), Some(fault));
@@ -147,22 +135,21 @@ impl Site<'_> {
                     stdout: Some(stream(&ended.stdout)),
                     stderr: Some(stream(&ended.stderr)),
                 };
-                (
-                    Some(Outcome::Ended(Action::Finish {
-                        run,
-                        ending,
-                        execution: Some(execution),
-                    })),
-                    fault,
-                )
+                let finish = Action::Finish {
+                    run,
+                    ending,
+                    execution: Some(execution),
+                };
+                (finish, fault)
             }
         }
     }
 
-    /// Returns whether an ended run is still to be scored.
-    pub fn is_scored_after(&self, finish: &Action) -> bool {
-        let unjudged = self.rules.protocol().scoring.on_timeout == ScoreWord::Unjudged;
-        !matches!(finish, Action::Finish { ending: Ending { timed_out: true, .. }, .. } if unjudged)
+    /// Returns whether a run of which this is to be recorded is still to be scored.
+    pub fn is_scored_after(&self, action: &Action) -> bool {
+        let on_timeout = self.rules.protocol().scoring.on_timeout;
+        matches!(action, Action::Finish { ending, .. }
+            if !(ending.timed_out && on_timeout == ScoreWord::Unjudged))
     }
 
     /// Returns whether a run that ended earlier still has what it is judged by.
@@ -229,13 +216,10 @@ impl Site<'_> {
 
     /// Puts an empty workspace where the arm has left none, so that it is judged by nothing.
     fn restore(&self, workspace: &Path) -> Result<(), StepFault> {
-        let fault = |source| StepFault::Folder {
-            path: workspace.to_owned(),
-            source,
-        };
+        let fault = StepFault::folder(workspace);
         match fs::symlink_metadata(workspace) {
             Ok(found) if found.is_dir() => return Ok(()),
-            Ok(_) => fs::remove_file(workspace).map_err(fault)?,
+            Ok(_) => fs::remove_file(workspace).map_err(&fault)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(fault(error)),
         }
@@ -246,10 +230,7 @@ impl Site<'_> {
         let workspace = self.workspace(assignment.run);
         // An earlier arm can have put something here; a run that is new has nothing to lose.
         self.clean(assignment.run)?;
-        fs::create_dir(&workspace).map_err(|source| StepFault::Folder {
-            path: workspace.clone(),
-            source,
-        })?;
+        fs::create_dir(&workspace).map_err(StepFault::folder(&workspace))?;
         if let Some(copy) = &self.limits(&assignment.arm).copy {
             let path = self.fill(copy, assignment, false);
             let laid = tree::copy_tree(&self.base.join(&path), &workspace)?;
@@ -323,20 +304,16 @@ impl Site<'_> {
         note: &Note,
     ) -> Result<Ended, process::SpawnFault> {
         let limits = self.limits(&assignment.arm);
-        let control = self.rules.protocol().control(&assignment.arm).is_some();
-        let command = self.command(&assignment.arm);
-        self.spawn(
-            assignment,
-            command,
+        let [stdout, stderr, ..] = outputs(self.runs, assignment.run);
+        let part = Part {
+            command: self.command(&assignment.arm),
             limits,
-            limits.timeout,
-            control,
-            [
-                self.output(assignment.run, "stdout"),
-                self.output(assignment.run, "stderr"),
-            ],
-            note,
-        )
+            timeout: limits.timeout,
+            sees_task: self.rules.protocol().control(&assignment.arm).is_some(),
+            stdout,
+            stderr,
+        };
+        self.execute_part(assignment, &part, note)
     }
 
     fn execute_judge(
@@ -348,58 +325,47 @@ impl Site<'_> {
         let (command, timeout) = protocol.judge.as_ref().map_or((&[][..], None), |judge| {
             (&judge.command[..], Some(judge.timeout))
         });
-        let output = [
-            self.output(assignment.run, "judge.stdout"),
-            self.output(assignment.run, "judge.stderr"),
-        ];
-        self.spawn(
-            assignment,
+        let [.., stdout, stderr] = outputs(self.runs, assignment.run);
+        let part = Part {
             command,
-            &protocol.execution,
+            limits: &protocol.execution,
             timeout,
-            true,
-            output,
-            note,
-        )
+            sees_task: true,
+            stdout,
+            stderr,
+        };
+        self.execute_part(assignment, &part, note)
     }
 
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the seven facts of an execution, told once"
-    )]
-    fn spawn(
+    fn execute_part(
         &self,
         assignment: &Assignment,
-        command: &[String],
-        limits: &Limits,
-        timeout: Option<Micros>,
-        sees_task: bool,
-        output: [PathBuf; 2],
+        part: &Part<'_>,
         note: &Note,
     ) -> Result<Ended, process::SpawnFault> {
-        let command: Vec<String> = command
+        let command: Vec<String> = part
+            .command
             .iter()
-            .map(|part| self.fill(part, assignment, true))
+            .map(|word| self.fill(word, assignment, true))
             .collect();
-        let env = self.environment(assignment, limits, sees_task);
-        for path in &output {
+        let env = self.environment(assignment, part.limits, part.sees_task);
+        for path in [&part.stdout, &part.stderr] {
             // Left by a judge that a killed session had started, or put there by another arm.
             let _ = fs::remove_file(path).or_else(|_| fs::remove_dir_all(path));
         }
-        let [stdout, stderr] = output;
         let job = Job {
             command: &command,
             base: self.base,
             dir: &self.workspace(assignment.run),
             env: &env,
-            timeout: timeout.map_or(NO_LIMIT, Micros::std),
-            grace: limits.grace.std(),
-            output_max: limits.output_max.0,
-            stdout: &stdout,
-            stderr: &stderr,
+            timeout: part.timeout.map_or(NO_LIMIT, Micros::std),
+            grace: part.limits.grace.std(),
+            output_max: part.limits.output_max.0,
+            stdout: &part.stdout,
+            stderr: &part.stderr,
         };
         // A note that cannot be written costs the next session its proof, nothing else.
-        process::execute_announced(&job, self.interrupt, |identity| drop(note.write(&identity)))
+        process::execute(&job, self.interrupt, |identity| drop(note.write(&identity)))
     }
 
     /// Returns the whole environment: PATH, what the protocol says, and prereg's own names.
@@ -451,12 +417,30 @@ impl Site<'_> {
                 "task.dir" if absolute => task
                     .and_then(|task| task.text("dir"))
                     .map(|dir| self.base.join(dir).display().to_string()),
-                _ => task.and_then(|task: &Task| crate::protocol::check::task_value(task, name)),
+                _ => task.and_then(|task| task.fill(name)),
             }
         };
         // The checker saw every hole of every drawn task; an unknown one stays as it is written.
         template::fill(text, value).unwrap_or_else(|_| text.to_owned())
     }
+}
+
+/// What is executed for a run: its arm, or its judge.
+struct Part<'a> {
+    command: &'a [String],
+    limits: &'a Limits,
+    timeout: Option<Micros>,
+    /// Whether it is told where the task's own folder is.
+    sees_task: bool,
+    stdout: PathBuf,
+    stderr: PathBuf,
+}
+
+/// Returns the files that keep what a run has printed, beside its workspace: standard output and
+/// error of the arm, then of the judge.
+pub fn outputs(runs: &Path, run: RunId) -> [PathBuf; 4] {
+    ["stdout", "stderr", "judge.stdout", "judge.stderr"]
+        .map(|stream| runs.join(format!("{run}.{stream}")))
 }
 
 /// Returns the workspaces that stand in the folder of the runs.
@@ -478,11 +462,9 @@ pub fn workspaces(runs: &Path) -> io::Result<Vec<RunId>> {
 pub fn clean(runs: &Path, run: RunId) -> Result<(), StepFault> {
     let workspace = runs.join(run.to_string());
     match tree::remove_tree(&workspace) {
-        Err(TreeFault::Link { .. } | TreeFault::NotDirectory { .. }) => fs::remove_file(&workspace)
-            .map_err(|source| StepFault::Folder {
-                path: workspace,
-                source,
-            }),
+        Err(TreeFault::Link { .. } | TreeFault::NotDirectory { .. }) => {
+            fs::remove_file(&workspace).map_err(StepFault::folder(&workspace))
+        }
         removed => Ok(removed?),
     }
 }
