@@ -50,7 +50,7 @@ pub fn main() -> ExitCode {
                 code: "arguments",
                 message,
             };
-            said::print(&Err(failure), true).into()
+            reply::print(&Err(failure), true).into()
         }
         Err(error) => {
             let _ = error.print();
