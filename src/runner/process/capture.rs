@@ -1,8 +1,8 @@
 //! Reads one stream of a command: the first bytes to a file, all of it counted and hashed.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::io::{self, PipeReader, Write};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
@@ -45,7 +45,7 @@ impl CaptureFault {
 /// One stream while it is read.
 pub(super) struct Capture<'a> {
     /// `None` once the stream has ended.
-    pipe: Option<OwnedFd>,
+    pipe: Option<PipeReader>,
     path: &'a Path,
     file: Option<File>,
     kept_max: u64,
@@ -58,14 +58,12 @@ pub(super) struct Capture<'a> {
 }
 
 impl<'a> Capture<'a> {
-    pub(super) fn new(pipe: Option<OwnedFd>, path: &'a Path, kept_max: u64) -> io::Result<Self> {
-        if let Some(pipe) = &pipe {
-            // The command can open its own pipe for reading and empty it between the poll and the
-            // read, which must not block then.
-            rustix::io::ioctl_fionbio(pipe, true)?;
-        }
+    pub(super) fn new(pipe: PipeReader, path: &'a Path, kept_max: u64) -> io::Result<Self> {
+        // The command can open its own pipe for reading and empty it between the poll and the
+        // read, which must not block then.
+        rustix::io::ioctl_fionbio(&pipe, true)?;
         Ok(Self {
-            pipe,
+            pipe: Some(pipe),
             path,
             file: None,
             kept_max,

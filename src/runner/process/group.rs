@@ -42,15 +42,6 @@ impl Group {
         self.exit.as_fd()
     }
 
-    /// Returns standard output and standard error, the first time.
-    pub(super) fn take_pipes(&mut self) -> (Option<OwnedFd>, Option<OwnedFd>) {
-        let child = &mut self.leader.child;
-        (
-            child.stdout.take().map(OwnedFd::from),
-            child.stderr.take().map(OwnedFd::from),
-        )
-    }
-
     /// Asks the group to end. CONT follows because a stopped process would not see the TERM.
     pub(super) fn terminate(&self) {
         self.leader.signal(Signal::TERM);

@@ -27,7 +27,7 @@ use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
-use std::process::ExitStatus;
+use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -118,23 +118,28 @@ struct Spawned<'a> {
     group: Group,
     stdout: Capture<'a>,
     stderr: Capture<'a>,
+    /// Holds the writing ends of both pipes: while we hold them no pipe ends, so that output and
+    /// the exit wake us and each closed descriptor does not.
+    ends: Option<Command>,
     started: Instant,
 }
 
 fn spawn<'a>(job: &Job<'a>) -> Result<Spawned<'a>, SpawnFault> {
-    let mut command = program::prepare(job)?;
+    let lost = |source| SpawnFault::lost(job, source);
+    let (stdout, stdout_end) = io::pipe().map_err(lost)?;
+    let (stderr, stderr_end) = io::pipe().map_err(lost)?;
+    let mut command = program::prepare(job, [stdout_end, stderr_end])?;
     let started = Instant::now();
     let child = command
         .spawn()
         .map_err(|source| program::explain(source, job))?;
-    let lost = |source| SpawnFault::lost(job, source);
     // From here on an early return drops the group, which ends it.
-    let mut group = Group::new(child).map_err(lost)?;
-    let (stdout, stderr) = group.take_pipes();
+    let group = Group::new(child).map_err(lost)?;
     Ok(Spawned {
         group,
         stdout: Capture::new(stdout, job.stdout, job.output_max).map_err(lost)?,
         stderr: Capture::new(stderr, job.stderr, job.output_max).map_err(lost)?,
+        ends: Some(command),
         started,
     })
 }
@@ -178,6 +183,7 @@ impl Spawned<'_> {
         let wall = self.started.elapsed();
         // The leader is a zombie: until it is reaped nobody else can get its group's number.
         self.group.kill_rest();
+        self.ends = None;
         let cpu_ms = self.group.cpu_ms();
         self.drain().map_err(lost)?;
         let status = self.group.reap().map_err(lost)?;

@@ -1,7 +1,7 @@
 //! Finds the program of a command, and says plainly why it could not be started.
 
 use std::ffi::OsStr;
-use std::io;
+use std::io::{self, PipeWriter};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -100,7 +100,8 @@ impl SpawnFault {
 ///
 /// Only what the standard library can do with `posix_spawn` is asked for: forking a runner with
 /// much memory would be many times slower.
-pub(super) fn prepare(job: &Job<'_>) -> Result<Command, SpawnFault> {
+pub(super) fn prepare(job: &Job<'_>, output: [PipeWriter; 2]) -> Result<Command, SpawnFault> {
+    let [stdout, stderr] = output;
     let (name, arguments) = job.command.split_first().ok_or(SpawnFault::Empty)?;
     let mut command = Command::new(find(name, job)?);
     if !name.contains('/') {
@@ -114,8 +115,8 @@ pub(super) fn prepare(job: &Job<'_>) -> Result<Command, SpawnFault> {
         .envs(job.env)
         .process_group(0)
         .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+        .stdout(stdout)
+        .stderr(stderr);
     Ok(command)
 }
 
