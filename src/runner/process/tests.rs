@@ -408,7 +408,7 @@ fn processor_time_includes_children_that_were_waited_for() {
 
 #[test]
 fn the_thread_that_stands_in_for_a_pidfd_sees_the_end() {
-    let mut child = std::process::Command::new("sleep")
+    let mut child = Command::new("sleep")
         .arg("0.1")
         .spawn()
         .unwrap();
@@ -422,7 +422,7 @@ fn the_thread_that_stands_in_for_a_pidfd_sees_the_end() {
 #[cfg(target_os = "linux")]
 fn an_orphan_is_ended_only_when_it_is_provably_ours() {
     use std::os::unix::process::CommandExt;
-    let mut child = std::process::Command::new("sh")
+    let mut child = Command::new("sh")
         .args(["-c", "sleep 300 & wait"])
         .process_group(0)
         .spawn()
