@@ -94,8 +94,27 @@ fn offset_of(text: &str, line: usize, column: usize) -> usize {
 
 /// Returns the canonical bytes of a value (RFC 8785: sorted keys, shortest numbers, no space).
 pub fn bytes(value: &Value) -> Vec<u8> {
-    // A `Value` holds no NaN and no other keys than texts, so this cannot fail.
+    // Plain data with text keys and no NaN: neither can fail.
+    if is_plain(value) {
+        return serde_json::to_vec(value).unwrap_or_default();
+    }
     serde_json_canonicalizer::to_vec(value).unwrap_or_default()
+}
+
+/// Returns whether the ordinary spelling of a value is the canonical one: it holds only
+/// exact integers, and no keys whose order in UTF-16 could differ from that in UTF-8. Most entries are so, and the
+/// ordinary writer is several times faster.
+fn is_plain(value: &Value) -> bool {
+    match value {
+        Value::Number(number) => number
+            .as_i64()
+            .is_some_and(|integer| integer.unsigned_abs() <= EXACT_MAX),
+        Value::Array(items) => items.iter().all(is_plain),
+        Value::Object(object) => object
+            .iter()
+            .all(|(key, value)| key.is_ascii() && is_plain(value)),
+        Value::Null | Value::Bool(_) | Value::String(_) => true,
+    }
 }
 
 /// Returns the canonical JSON of a value as a text.
@@ -230,6 +249,7 @@ fn exact<E: Error>(magnitude: u64) -> Result<u64, E> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn only_one_meaning_is_read() {
@@ -254,6 +274,34 @@ mod tests {
             assert!(read(bad.as_bytes()).is_err(), "{bad}");
         }
         assert!(read(b"\"\xff\"").is_err());
+    }
+
+    /// Any JSON value.
+    fn any_value() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            (-1_000_000_i64..1_000_000).prop_map(Value::from),
+            any::<f64>().prop_filter_map("finite", |number| number
+                .is_finite()
+                .then(|| Value::from(number))),
+            any::<String>().prop_map(Value::from),
+        ];
+        leaf.prop_recursive(4, 32, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::hash_map(any::<String>(), inner, 0..4)
+                    .prop_map(|fields| Value::Object(fields.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn the_faster_writer_writes_the_same(value in any_value()) {
+            prop_assert_eq!(bytes(&value), serde_json_canonicalizer::to_vec(&value).unwrap());
+        }
     }
 
     #[test]

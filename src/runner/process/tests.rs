@@ -408,10 +408,7 @@ fn processor_time_includes_children_that_were_waited_for() {
 
 #[test]
 fn the_thread_that_stands_in_for_a_pidfd_sees_the_end() {
-    let mut child = Command::new("sleep")
-        .arg("0.1")
-        .spawn()
-        .unwrap();
+    let mut child = Command::new("sleep").arg("0.1").spawn().unwrap();
     let fd = group::watch_by_thread(rustix::process::Pid::from_child(&child)).unwrap();
     poll(&mut [PollFd::new(&fd, PollFlags::IN)], None).unwrap();
     // Left a zombie: the status is still there.
