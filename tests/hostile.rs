@@ -790,3 +790,37 @@ fn a_file_system_that_is_read_only_can_be_read() {
     }
     drop(disk);
 }
+
+#[test]
+fn a_run_that_met_its_limit_and_is_not_scored_leaves_no_workspace() {
+    let recipe = Recipe {
+        tasks: 1,
+        repeats: 1,
+        arms: [
+            "touch left; sleep 60".to_owned(),
+            "printf b > out".to_owned(),
+        ],
+        timeout: "1s",
+        ..Recipe::default()
+    };
+    let study = recipe.lay();
+    let text = recipe
+        .protocol()
+        .replace("[claim]", "[scoring]\non_timeout = \"unjudged\"\n[claim]")
+        .replace(
+            "\"few-tasks\"",
+            "\"timeout-unscored\" = \"a test\"\n\"few-tasks\"",
+        );
+    study.write("study.toml", &text);
+    study.complete();
+    study.verify();
+    let unjudged = (
+        "a".to_owned(),
+        "unjudged".to_owned(),
+        "timed-out".to_owned(),
+    );
+    assert!(study.states().contains(&unjudged), "{:?}", study.states());
+    let left = files_below(&study.base.join("study.prereg.runs"));
+    let left: Vec<_> = left.iter().filter(|path| path.ends_with("left")).collect();
+    assert!(left.is_empty(), "{left:?}");
+}

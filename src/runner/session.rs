@@ -412,7 +412,7 @@ impl<'a> Dispatcher<'a> {
             Note::open(self.session.runs, worker).map_err(StepFault::folder(self.session.runs))?;
         let mut report = None;
         loop {
-            let closed = closed_runs(report.as_deref().unwrap_or_default());
+            let closed = self.closed_runs(report.as_deref().unwrap_or_default());
             let work = self.exchange(report.take())?;
             for run in closed {
                 // A sweeper that has gone left its fault behind.
@@ -426,6 +426,20 @@ impl<'a> Dispatcher<'a> {
         Ok(note
             .remove()
             .map_err(StepFault::folder(self.session.runs))?)
+    }
+
+    /// Returns the runs that are closed once these reports are on the record.
+    fn closed_runs(&self, reports: &[Action]) -> Vec<RunId> {
+        let closes = |action: &&Action| match action {
+            Action::Score { .. } | Action::Close { .. } => true,
+            Action::Finish { .. } => !self.executor.is_scored_after(action),
+            _ => false,
+        };
+        reports
+            .iter()
+            .filter(closes)
+            .filter_map(Action::run)
+            .collect()
     }
 
     /// Performs some work; returns what is to be recorded of it.
@@ -625,13 +639,4 @@ enum Granted {
     Work(Work),
     Nothing,
     Complete,
-}
-
-/// Returns the runs that are closed once these reports are on the record.
-fn closed_runs(reports: &[Action]) -> Vec<RunId> {
-    let closing = |action: &Action| match action {
-        Action::Score { run, .. } | Action::Close { run, .. } => Some(*run),
-        _ => None,
-    };
-    reports.iter().filter_map(closing).collect()
 }
