@@ -408,24 +408,22 @@ fn write_whole<T>(
     if path.exists() {
         return Err(Failure::exists(path));
     }
+    // A name of this process alone: nobody's file is written over.
     let mut beside = path.as_os_str().to_owned();
-    beside.push(".tmp");
+    beside.push(format!(".{}.tmp", std::process::id()));
     let beside = Path::new(&beside);
     let fault = |error: &io::Error| Failure::file(path, error);
-    let mut out = BufWriter::with_capacity(
-        1 << 18,
-        File::create(beside).map_err(|error| fault(&error))?,
-    );
+    let file = File::create_new(beside).map_err(|error| fault(&error))?;
+    let mut out = BufWriter::with_capacity(1 << 18, file);
     let written = write(&mut out).and_then(|written| {
+        // A link, unlike a rename, never takes the place of a file that came meanwhile.
         out.flush()
             .and_then(|()| out.get_ref().sync_all())
-            .and_then(|()| std::fs::rename(beside, path))
+            .and_then(|()| std::fs::hard_link(beside, path))
             .map_err(|error| fault(&error))?;
         Ok(written)
     });
-    if written.is_err() {
-        // What is half written is of no use to anybody.
-        let _ = std::fs::remove_file(beside);
-    }
+    // Whole, it has its own name now; half written, it is of no use to anybody.
+    let _ = std::fs::remove_file(beside);
     written
 }
