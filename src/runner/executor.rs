@@ -104,8 +104,14 @@ impl Executor<'_> {
     /// Lays a fresh workspace and executes the arm in it.
     ///
     /// Returns what is to be recorded of the run: its ending, or that it is closed. A fault that
-    /// would meet the next run too comes beside it.
-    pub fn execute(&self, assignment: &Assignment, note: &Note) -> (Action, Option<StepFault>) {
+    /// would meet the next run too comes beside it. `meanwhile` is done while the arm is executed,
+    /// and holds up reading its output.
+    pub fn execute(
+        &self,
+        assignment: &Assignment,
+        note: &Note,
+        meanwhile: &dyn Fn(),
+    ) -> (Action, Option<StepFault>) {
         let run = assignment.run;
         let closed = |cause, text: String| Action::Close {
             run,
@@ -113,10 +119,14 @@ impl Executor<'_> {
             note: Some(text),
         };
         if let Err(fault) = self.prepare(assignment) {
+            meanwhile();
             return (closed(Cause::Failed, fault.to_string()), Some(fault));
         }
-        match self.execute_arm(assignment, note) {
-            Err(fault) => (closed(Cause::Failed, fault.to_string()), None),
+        match self.execute_arm(assignment, note, meanwhile) {
+            Err(fault) => {
+                meanwhile();
+                (closed(Cause::Failed, fault.to_string()), None)
+            }
             Ok(ended) if ended.interrupted => (
                 closed(Cause::Cancelled, "the operator ended it".to_owned()),
                 None,
@@ -214,6 +224,11 @@ impl Executor<'_> {
         clean(self.runs, run)
     }
 
+    /// Removes the workspace of a run that is closed, if it is empty; says whether it was.
+    pub fn clean_if_empty(&self, run: RunId) -> bool {
+        fs::remove_dir(self.workspace(run)).is_ok()
+    }
+
     /// Puts an empty workspace where the arm has left none, so that it is judged by nothing.
     fn restore(&self, workspace: &Path) -> Result<(), StepFault> {
         let fault = StepFault::folder(workspace);
@@ -302,6 +317,7 @@ impl Executor<'_> {
         &self,
         assignment: &Assignment,
         note: &Note,
+        meanwhile: &dyn Fn(),
     ) -> Result<Ended, process::SpawnFault> {
         let limits = self.limits(&assignment.arm);
         let [stdout, stderr, ..] = outputs(self.runs, assignment.run);
@@ -313,7 +329,7 @@ impl Executor<'_> {
             stdout,
             stderr,
         };
-        self.execute_part(assignment, &part, note)
+        self.execute_part(assignment, &part, note, meanwhile)
     }
 
     fn execute_judge(
@@ -334,7 +350,7 @@ impl Executor<'_> {
             stdout,
             stderr,
         };
-        self.execute_part(assignment, &part, note)
+        self.execute_part(assignment, &part, note, &|| ())
     }
 
     fn execute_part(
@@ -342,6 +358,7 @@ impl Executor<'_> {
         assignment: &Assignment,
         part: &Part<'_>,
         note: &Note,
+        meanwhile: &dyn Fn(),
     ) -> Result<Ended, process::SpawnFault> {
         let command: Vec<String> = part
             .command
@@ -364,8 +381,11 @@ impl Executor<'_> {
             stdout: &part.stdout,
             stderr: &part.stderr,
         };
-        // A note that cannot be written costs the next session its proof, nothing else.
-        process::execute(&job, self.interrupt, |identity| drop(note.write(&identity)))
+        process::execute(&job, self.interrupt, |identity| {
+            // A note that cannot be written costs the next session its proof, nothing else.
+            let _ = note.write(&identity);
+            meanwhile();
+        })
     }
 
     /// Returns the whole environment: PATH, what the protocol says, and prereg's own names.

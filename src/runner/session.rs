@@ -414,13 +414,13 @@ impl<'a> Dispatcher<'a> {
         loop {
             let closed = self.closed_runs(report.as_deref().unwrap_or_default());
             let work = self.exchange(report.take())?;
-            for run in closed {
-                // A sweeper that has gone left its fault behind.
-                let _ = sweep.send(run);
-            }
+            let put_away = || closed.iter().for_each(|run| self.put_away(*run, sweep));
             match work {
-                Some(work) => report = Some(self.perform(&note, work)?),
-                None => break,
+                Some(work) => report = Some(self.perform(&note, work, &put_away)?),
+                None => {
+                    put_away();
+                    break;
+                }
             }
         }
         Ok(note
@@ -442,13 +442,31 @@ impl<'a> Dispatcher<'a> {
             .collect()
     }
 
+    /// Removes a workspace: an empty one here, any other on the sweeper's time.
+    fn put_away(&self, run: RunId, sweep: &SyncSender<RunId>) {
+        if !self.executor.clean_if_empty(run) {
+            // A sweeper that has gone left its fault behind.
+            let _ = sweep.send(run);
+        }
+    }
+
     /// Performs some work; returns what is to be recorded of it.
-    fn perform(&self, note: &Note, work: Work) -> Result<Vec<Action>, SessionFault> {
+    ///
+    /// `meanwhile` is done once, while the arm is being executed.
+    fn perform(
+        &self,
+        note: &Note,
+        work: Work,
+        meanwhile: &dyn Fn(),
+    ) -> Result<Vec<Action>, SessionFault> {
         let assignment = match work {
-            Work::Judge(assignment) => return self.judge(note, &assignment, Vec::new()),
+            Work::Judge(assignment) => {
+                meanwhile();
+                return self.judge(note, &assignment, Vec::new());
+            }
             Work::Execute(assignment) => assignment,
         };
-        let (action, fault) = self.executor.execute(&assignment, note);
+        let (action, fault) = self.executor.execute(&assignment, note, meanwhile);
         if let Some(fault) = fault {
             self.fail(fault.into());
         }
