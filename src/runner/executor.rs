@@ -368,7 +368,11 @@ impl Executor<'_> {
         let env = self.environment(assignment, part.limits, part.sees_task);
         for path in [&part.stdout, &part.stderr] {
             // Left by a judge that a killed session had started, or put there by another arm.
-            let _ = fs::remove_file(path).or_else(|_| fs::remove_dir_all(path));
+            match fs::remove_file(path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(_) => drop(fs::remove_dir_all(path)),
+                Ok(()) => {}
+            }
         }
         let job = Job {
             command: &command,

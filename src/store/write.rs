@@ -286,6 +286,8 @@ impl Writer<'_> {
 #[derive(Debug)]
 pub(super) struct Salts {
     seed: [u8; 32],
+    /// What the keys of this process begin with.
+    process: String,
     count: u64,
 }
 
@@ -296,7 +298,13 @@ impl Salts {
         std::fs::File::open("/dev/urandom")
             .and_then(|mut file| file.read_exact(&mut seed))
             .map_err(Fault::Random)?;
-        Ok(Self { seed, count: 0 })
+        let mut process = Digest::of(&[b"prereg-process/1\n", &seed]).to_string();
+        process.truncate(24);
+        Ok(Self {
+            seed,
+            process,
+            count: 0,
+        })
     }
 
     fn next(&mut self) -> Digest {
@@ -307,7 +315,6 @@ impl Salts {
     /// Returns a key that nobody else has: random for the process, counted within it.
     fn key(&mut self) -> String {
         self.count += 1;
-        let process = Digest::of(&[b"prereg-process/1\n", &self.seed]);
-        format!("{}-{:08}", &process.to_string()[..24], self.count)
+        format!("{}-{:08}", self.process, self.count)
     }
 }
