@@ -1,6 +1,6 @@
 //! The command line.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand};
 
@@ -90,6 +90,34 @@ pub(super) struct Which {
     pub db: Option<PathBuf>,
 }
 
+/// Which record is meant, by verbs that have no other argument.
+#[derive(Debug, Args)]
+pub(super) struct Named {
+    /// The record; without it, the only `*.prereg.db` of this folder.
+    pub record: Option<PathBuf>,
+    /// The same, for symmetry with the verbs whose arguments are something else.
+    #[arg(long, value_name = "RECORD", conflicts_with = "record")]
+    pub db: Option<PathBuf>,
+}
+
+impl Named {
+    /// Returns the record as it was said, either way.
+    pub(super) fn said(&self) -> Option<&Path> {
+        self.record.as_deref().or(self.db.as_deref())
+    }
+}
+
+/// Whether to look behind the seal, and who does.
+#[derive(Debug, Args)]
+pub(super) struct Looks {
+    /// Shows sealed outcomes before the study has ended; this is recorded.
+    #[arg(long)]
+    pub unblind: bool,
+    /// Who asks, for the record.
+    #[arg(long, default_value = "user")]
+    pub actor: String,
+}
+
 /// Who writes, and as which operation.
 #[derive(Debug, Args)]
 pub(super) struct Writes {
@@ -161,10 +189,8 @@ pub(super) struct Start {
     #[arg(long = "ref", value_name = "URL")]
     pub reference: Option<String>,
     #[command(flatten)]
-    #[allow(missing_docs, reason = "flattened")]
     pub which: Which,
     #[command(flatten)]
-    #[allow(missing_docs, reason = "flattened")]
     pub writes: Writes,
 }
 
@@ -186,10 +212,8 @@ pub(super) struct Finish {
     #[arg(long, value_name = "DURATION")]
     pub wall: Option<Micros>,
     #[command(flatten)]
-    #[allow(missing_docs, reason = "flattened")]
     pub which: Which,
     #[command(flatten)]
-    #[allow(missing_docs, reason = "flattened")]
     pub writes: Writes,
 }
 
@@ -208,27 +232,18 @@ pub(super) struct Score {
     #[arg(long, value_name = "FILE")]
     pub claim: Option<PathBuf>,
     #[command(flatten)]
-    #[allow(missing_docs, reason = "flattened")]
     pub which: Which,
     #[command(flatten)]
-    #[allow(missing_docs, reason = "flattened")]
     pub writes: Writes,
 }
 
 /// `status`
 #[derive(Debug, Args)]
 pub(super) struct Status {
-    /// The record; without it, the only `*.prereg.db` of this folder.
-    pub record: Option<PathBuf>,
-    /// The same, for symmetry with the verbs whose arguments are something else.
-    #[arg(long, value_name = "RECORD", conflicts_with = "record")]
-    pub db: Option<PathBuf>,
-    /// Shows outcomes before the study has ended; this is recorded.
-    #[arg(long)]
-    pub unblind: bool,
-    /// Who asks, for the record.
-    #[arg(long, default_value = "user")]
-    pub actor: String,
+    #[command(flatten)]
+    pub named: Named,
+    #[command(flatten)]
+    pub looks: Looks,
 }
 
 /// `show`
@@ -237,14 +252,9 @@ pub(super) struct Show {
     /// The run's number.
     pub run: RunId,
     #[command(flatten)]
-    #[allow(missing_docs, reason = "flattened")]
     pub which: Which,
-    /// Shows outcomes before the study has ended; this is recorded.
-    #[arg(long)]
-    pub unblind: bool,
-    /// Who asks, for the record.
-    #[arg(long, default_value = "user")]
-    pub actor: String,
+    #[command(flatten)]
+    pub looks: Looks,
 }
 
 /// `verify`
@@ -257,20 +267,13 @@ pub(super) struct Verify {
 /// `export`
 #[derive(Debug, Args)]
 pub(super) struct Export {
-    /// The record; without it, the only `*.prereg.db` of this folder.
-    pub record: Option<PathBuf>,
-    /// The same, for symmetry with the verbs whose arguments are something else.
-    #[arg(long, value_name = "RECORD", conflicts_with = "record")]
-    pub db: Option<PathBuf>,
+    #[command(flatten)]
+    pub named: Named,
     /// The file to write; without it, standard output.
     #[arg(long, value_name = "FILE")]
     pub to: Option<PathBuf>,
-    /// Includes sealed outcomes before the study has ended; this is recorded.
-    #[arg(long)]
-    pub unblind: bool,
-    /// Who asks, for the record.
-    #[arg(long, default_value = "user")]
-    pub actor: String,
+    #[command(flatten)]
+    pub looks: Looks,
 }
 
 /// `claim`

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::args::{Export, Show, Status, Verify};
+use super::args::{Export, Looks, Show, Status, Verify};
 use super::reply::{Failure, Reply};
 use super::results::{self, counted};
 use super::run::{count, runs_folder};
@@ -28,13 +28,13 @@ not shown   that no private runs came before the registration; that times betwee
 ";
 
 /// Opens a record to look at it; looking behind the seal is recorded first.
-fn look(record: &Path, unblind: bool, actor: &str) -> Result<Store, Failure> {
-    if unblind {
+fn look(record: &Path, looks: &Looks) -> Result<Store, Failure> {
+    if looks.unblind {
         let mut store = Store::open(record, clock::now)?;
         apply(
             &mut store,
             Request {
-                actor: actor.to_owned(),
+                actor: looks.actor.clone(),
                 key: None,
                 action: Action::Unblind {},
             },
@@ -51,8 +51,8 @@ fn is_sealed(rules: &Rules, standing: &Standing) -> bool {
 
 /// Shows where a study stands.
 pub(super) fn status(args: &Status) -> Result<Reply, Failure> {
-    let record = find_record(args.record.as_deref().or(args.db.as_deref()))?;
-    let mut store = look(&record, args.unblind, &args.actor)?;
+    let record = find_record(args.named.said())?;
+    let mut store = look(&record, &args.looks)?;
     let standing = store.standing()?;
     let Some(rules) = store.rules()? else {
         return Ok(Reply::done(
@@ -60,7 +60,7 @@ pub(super) fn status(args: &Status) -> Result<Reply, Failure> {
             json!({ "state": "empty" }),
         ));
     };
-    let sealed = is_sealed(&rules, &standing) && !args.unblind;
+    let sealed = is_sealed(&rules, &standing) && !args.looks.unblind;
     let tally = if sealed {
         None
     } else {
@@ -128,7 +128,7 @@ fn registered(rules: &Rules, standing: &Standing) -> String {
 /// Shows a run.
 pub(super) fn show(args: &Show) -> Result<Reply, Failure> {
     let record = find_record(args.which.db.as_deref())?;
-    let mut store = look(&record, args.unblind, &args.actor)?;
+    let mut store = look(&record, &args.looks)?;
     let standing = store.standing()?;
     let Some(run) = store.run(args.run)? else {
         let refusal = Refusal::UnknownRun { run: args.run };
@@ -140,7 +140,7 @@ pub(super) fn show(args: &Show) -> Result<Reply, Failure> {
     let rules = store.rules()?;
     let of_plan = run.place.is_some_and(|place| place.lane.is_registered());
     let sealed = of_plan
-        && !args.unblind
+        && !args.looks.unblind
         && rules
             .as_ref()
             .is_some_and(|rules| is_sealed(rules, &standing));
@@ -364,10 +364,10 @@ fn verified(audit: &Audit) -> Reply {
 
 /// Writes the record as one file.
 pub(super) fn export(args: &Export, as_json: bool) -> Result<Reply, Failure> {
-    let record = find_record(args.record.as_deref().or(args.db.as_deref()))?;
-    let mut store = look(&record, args.unblind, &args.actor)?;
+    let record = find_record(args.named.said())?;
+    let mut store = look(&record, &args.looks)?;
     let standing = store.standing()?;
-    let sealed = !args.unblind
+    let sealed = !args.looks.unblind
         && store
             .rules()?
             .is_some_and(|rules| is_sealed(&rules, &standing));
