@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use super::{Checker, SHOWN_MAX};
 use crate::protocol::defect::{Code, Defect, Place, nearest};
-use crate::protocol::draft::{
-    ArmsOrder, Axis, BlockKind, CauseWord, CountText, Draft, DrawMethod, LateReport, OrderBy,
-    Serial, SplitKind,
-};
+use crate::protocol::draft::{self, CountText, Draft};
 use crate::protocol::frame::{self, Task};
-use crate::protocol::model::{Allocation, Attempts, Draw, Protocol, Study};
+use crate::protocol::model::{
+    Allocation, ArmsOrder, Attempts, Axis, BlockKind, CauseWord, Draw, DrawMethod, LateReport,
+    OrderBy, Protocol, Serial, SplitKind, Study, Supersedes,
+};
 use crate::units::{Digest, Micros};
 
 /// Names that some file systems keep for devices.
@@ -27,20 +27,31 @@ impl Checker<'_> {
                 self.refuse(Code::Range, place, format!("the {key} is blank; write one"));
             }
         }
-        if let Some(supersedes) = &study.supersedes {
-            let digest = &supersedes.registration;
-            let digest = digest.strip_prefix("sha256:").unwrap_or(digest);
-            if let Err(message) = digest.parse::<Digest>() {
-                let place = Place::Value("/study/supersedes/registration".to_owned());
-                self.refuse(Code::Literal, place, message);
-            }
-        }
+        let supersedes = study.supersedes.as_ref();
+        let supersedes = supersedes.and_then(|supersedes| self.supersedes(supersedes));
         Study {
             id: study.id.0.clone(),
             title: study.title.clone(),
             question: study.question.clone(),
             hypotheses: study.hypotheses.clone(),
+            kind: study.kind,
+            supersedes,
         }
+    }
+
+    fn supersedes(&mut self, supersedes: &draft::Supersedes) -> Option<Supersedes> {
+        let digest = &supersedes.registration;
+        let digest = digest.strip_prefix("sha256:").unwrap_or(digest);
+        let registration = digest.parse::<Digest>().map_err(|message| {
+            let place = Place::Value("/study/supersedes/registration".to_owned());
+            self.refuse(Code::Literal, place, message);
+        });
+        Some(Supersedes {
+            study: supersedes.study.0.clone(),
+            registration: registration.ok()?,
+            reason: supersedes.reason.clone(),
+            seen: supersedes.seen.clone(),
+        })
     }
 
     /// Refuses an identifier that some file systems cannot hold.
@@ -195,6 +206,8 @@ impl Checker<'_> {
                 method: DrawMethod::Listed,
                 seed: None,
                 size: None,
+                classes: Vec::new(),
+                grows: false,
             };
         };
         match draw.method {
@@ -220,6 +233,8 @@ impl Checker<'_> {
             method: draw.method,
             seed: draw.seed.clone(),
             size: draw.size,
+            classes: draw.classes.clone().unwrap_or_default(),
+            grows: draw.grows.unwrap_or(false),
         }
     }
 
@@ -281,7 +296,7 @@ impl Checker<'_> {
     }
 
     pub(super) fn attempts(&mut self, draft: &Draft) -> Attempts {
-        let default = crate::protocol::draft::Attempts::default();
+        let default = draft::Attempts::default();
         let attempts = draft.attempts.as_ref().unwrap_or(&default);
         let count = |count: &Option<CountText>, otherwise: u32| match count {
             None => Some(otherwise),
@@ -294,9 +309,14 @@ impl Checker<'_> {
             let words = causes.into_iter().flatten().map(cause_text);
             self.once(&format!("/attempts/{key}"), &words.collect::<Vec<_>>());
         }
-        let mut rerun = attempts.rerun.clone();
-        rerun.sort_unstable();
-        rerun.dedup();
+        let sorted = |causes: &[CauseWord]| {
+            let mut causes = causes.to_vec();
+            causes.sort_unstable();
+            causes.dedup();
+            causes
+        };
+        let rerun = sorted(&attempts.rerun);
+        let rerun_on_request = sorted(attempts.rerun_on_request.as_deref().unwrap_or_default());
         let per_slot = count(&attempts.per_slot, 1);
         if per_slot == Some(1) && !rerun.is_empty() && !self.was_refused("/attempts/per_slot") {
             self.refuse(
@@ -308,6 +328,7 @@ impl Checker<'_> {
         Attempts {
             per_slot,
             rerun,
+            rerun_on_request,
             stale_after: self
                 .duration("/attempts/stale_after", attempts.stale_after.as_ref())
                 .unwrap_or(Micros(6 * 3_600_000_000)),

@@ -2,7 +2,7 @@
 
 use super::Checker;
 use crate::protocol::defect::{Code, Defect, Place, nearest};
-use crate::protocol::draft::{self, Draft};
+use crate::protocol::draft::Draft;
 use crate::protocol::model::Arm;
 
 /// Keys in which arms can differ.
@@ -61,12 +61,7 @@ impl Checker<'_> {
             if i == reference {
                 continue;
             }
-            for (key, differs) in differing(
-                &arms[reference],
-                arm,
-                &draft.arms[reference],
-                &draft.arms[i],
-            ) {
+            for (key, differs) in differing(&arms[reference], arm) {
                 // A word that is nearly the key is told as a slip of its own.
                 let means = |word: &String| {
                     word == key || nearest(word, DIFFERENCES.iter().copied()) == Some(key)
@@ -122,38 +117,24 @@ fn limit_text(arm: &Arm, key: &str) -> Option<String> {
 }
 
 /// Returns for each key in which arms can differ whether two arms do.
-fn differing(
-    a: &Arm,
-    b: &Arm,
-    a_draft: &draft::Arm,
-    b_draft: &draft::Arm,
-) -> Vec<(&'static str, bool)> {
+fn differing(a: &Arm, b: &Arm) -> [(&'static str, bool); 16] {
     let (x, y) = (&a.execution, &b.execution);
-    vec![
+    [
         ("command", a.command != b.command),
         ("files", a.files != b.files),
-        ("executed", a_draft.executed != b_draft.executed),
-        (
-            "workspace",
-            x.copy != y.copy || a_draft.workspace != b_draft.workspace,
-        ),
+        ("executed", a.executed != b.executed),
+        ("workspace", x.workspace != y.workspace),
         ("timeout", x.timeout != y.timeout),
         ("grace", x.grace != y.grace),
         ("env", x.env != y.env),
         ("env_pass", x.env_pass != y.env_pass),
         ("output_max", x.output_max != y.output_max),
-        ("requests", a_draft.requests != b_draft.requests),
-        ("memory_max", a_draft.memory_max != b_draft.memory_max),
-        (
-            "processes_max",
-            a_draft.processes_max != b_draft.processes_max,
-        ),
-        ("cpu_time_max", a_draft.cpu_time_max != b_draft.cpu_time_max),
-        (
-            "free_space_min",
-            a_draft.free_space_min != b_draft.free_space_min,
-        ),
-        ("containment", a_draft.containment != b_draft.containment),
-        ("cleanup", a_draft.cleanup != b_draft.cleanup),
+        ("requests", x.requests != y.requests),
+        ("memory_max", x.memory_max != y.memory_max),
+        ("processes_max", x.processes_max != y.processes_max),
+        ("cpu_time_max", x.cpu_time_max != y.cpu_time_max),
+        ("free_space_min", x.free_space_min != y.free_space_min),
+        ("containment", x.containment != y.containment),
+        ("cleanup", x.cleanup != y.cleanup),
     ]
 }

@@ -89,6 +89,11 @@ impl Checker<'_> {
     }
 }
 
+/// Returns the text of an expression that may be absent.
+pub(super) fn text(expression: Option<&ExpressionText>) -> Option<String> {
+    expression.map(|expression| expression.0.clone())
+}
+
 /// Returns the type of a table whose fields are all known.
 pub(super) fn object<const N: usize>(fields: [(&str, Type); N]) -> Type {
     closed(fields.map(|(name, kind)| (name.to_owned(), kind)).into())

@@ -19,8 +19,9 @@ mod weakness;
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use super::canonical;
 use super::defect::{Code, DEFECTS_MAX, Defect, Place, nearest};
 use super::draft::Draft;
 use super::folder::{Folder, FolderFault};
@@ -87,6 +88,11 @@ pub fn check(bytes: &[u8], folder: &dyn Folder) -> Result<Checked, Vec<Defect>> 
     }
 }
 
+/// Returns a table's meaning where there is one; nothing where it was refused.
+fn all_or_none<T>(given: bool, meaning: Option<T>) -> Option<Option<T>> {
+    (given == meaning.is_some()).then_some(meaning)
+}
+
 /// Reads the draft types; what they refuse and the schema does not is a defect all the same.
 fn read_draft(value: Value) -> Result<Draft, Box<Defect>> {
     serde_path_to_error::deserialize(value).map_err(|error| {
@@ -146,10 +152,15 @@ impl Checker<'_> {
             self.files_of_tasks(&protocol, &tasks);
         }
         self.weaknesses(draft, &protocol, &tasks, value);
+        let frame = match &protocol.open_fields {
+            // Its tasks are added later; what is bound is what each of them must have.
+            Some(fields) => canonical::digest(&json!(fields)),
+            None => frame::digest(&tasks),
+        };
         let registration = Registration {
             language: protocol.language,
             protocol,
-            frame: frame::digest(&tasks),
+            frame,
             files: std::mem::take(&mut self.files),
         };
         Some(Checked {
@@ -169,25 +180,62 @@ impl Checker<'_> {
         let claim = self.claim(draft);
         let judge = self.judge(draft);
         let scoring = self.scoring(draft, &scopes);
-        self.rules(draft);
-        self.observed(draft, &scopes);
+        let rule_scope = rules::scope(draft);
+        let stages = self.stages(draft, &rule_scope);
+        let outage = self.outage(draft);
+        let readings = self.readings(draft);
+        self.rule_ids(draft);
+        let stops = self.stops(draft, &rule_scope);
+        let holds = self.holds(draft, &rule_scope);
+        let backoff = self.backoff(draft);
+        let cutoff = self.cutoff(draft);
+        let budgets = self.budgets(draft);
+        let breaker = self.breaker(draft);
+        let switch = self.switch(draft);
+        let preflight = self.preflight(draft);
+        let probes = self.probes(draft);
+        let observation = self.observation(draft, &scopes);
+        let checkpoint = self.checkpoint(draft);
+        let manipulation_check = self.manipulation_check(draft, &scopes);
+        let artefacts = self.artefacts(draft);
+        let evidence = self.evidence(draft);
+        let actors = self.actors(draft);
         self.templates(draft, tasks);
         let attempts = self.attempts(draft);
         let analysis = self.analysis(draft, value, tasks);
         let protocol = Protocol {
             language: draft.language,
             study: self.study(draft),
+            open_fields: draft.tasks.fields.clone(),
             splits: draft.tasks.splits.clone(),
             draw: self.draw(draft, tasks),
             arms,
             controls,
             allocation: allocation?,
+            stages: stages?,
             attempts,
+            outage: all_or_none(draft.outage.is_some(), outage)?,
+            readings,
+            stops,
+            holds,
+            backoff: all_or_none(draft.backoff.is_some(), backoff)?,
+            cutoff: all_or_none(draft.cutoff.is_some(), cutoff)?,
+            budgets: budgets?,
+            breaker,
+            switch,
             execution,
+            preflight,
+            probes,
+            observation,
             claim,
             judge,
+            checkpoint,
             outcomes,
             scoring,
+            manipulation_check,
+            artefacts,
+            evidence,
+            actors,
             analysis,
             limitations: draft.limitations.clone(),
         };
@@ -291,16 +339,16 @@ impl Checker<'_> {
                 ));
             }
         }
-        if let Some(copy) = &protocol.execution.copy {
-            templates.push((
-                Place::Value("/execution/workspace".to_owned()),
-                copy.clone(),
-            ));
+        let base = &protocol.execution.workspace;
+        if let Some(copy) = base.copied() {
+            let place = Place::Value("/execution/workspace".to_owned());
+            templates.push((place, copy.to_owned()));
         }
         for (i, arm) in protocol.arms.iter().enumerate() {
-            match &arm.execution.copy {
-                Some(copy) if protocol.execution.copy.as_ref() != Some(copy) => {
-                    templates.push((Place::Value(format!("/arms/{i}/workspace")), copy.clone()));
+            match arm.execution.workspace.copied() {
+                Some(copy) if arm.execution.workspace != *base => {
+                    let place = Place::Value(format!("/arms/{i}/workspace"));
+                    templates.push((place, copy.to_owned()));
                 }
                 _ => {}
             }

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use super::Checker;
-use super::execution::copy_of;
 use crate::protocol::defect::{Code, Defect, Place, nearest};
 use crate::protocol::draft::{CommandText, Draft, Workspace};
 use crate::protocol::frame::{self, Task};
@@ -156,5 +155,8 @@ fn env_texts(pointer: &str, env: Option<&BTreeMap<String, String>>) -> Vec<(Stri
 }
 
 fn copy_text(pointer: &str, workspace: Option<&Workspace>) -> Option<(String, String)> {
-    copy_of(workspace).map(|text| (format!("{pointer}/copy"), text))
+    match workspace {
+        Some(Workspace::Copy(folder)) => Some((format!("{pointer}/copy"), folder.clone())),
+        _ => None,
+    }
 }
