@@ -4,6 +4,7 @@ mod args;
 mod elsewhere;
 mod exit;
 mod inspect;
+mod plan;
 mod progress;
 mod protocol;
 pub mod render;
@@ -63,6 +64,7 @@ fn execute(cli: &Cli) -> Result<Reply, Failure> {
     match &cli.verb {
         Verb::Init(args) => protocol::init(args),
         Verb::Check(args) => protocol::check(args),
+        Verb::Plan(args) => plan::plan(args, cli.json),
         Verb::Schema => Ok(protocol::schema()),
         Verb::Register(args) => protocol::register(args),
         Verb::Run(args) => run::run(args),

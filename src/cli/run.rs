@@ -16,7 +16,6 @@ use super::results;
 use super::study::{ProtocolFile, apply, folder_of, name_of};
 use crate::engine::refusal::Refusal;
 use crate::engine::rules::Rules;
-use crate::protocol::frame;
 use crate::protocol::model::CauseWord;
 use crate::report::tally::{Counter, Tally};
 use crate::runner::clock;
@@ -78,12 +77,8 @@ fn admit(store: &mut Store, loaded: &ProtocolFile, args: &Run, bar: &Bar) -> Res
 
 /// Refuses a command line that does not fit the protocol, before anything is written.
 fn must_fit(loaded: &ProtocolFile, args: &Run, record: &Path) -> Result<(), Failure> {
-    let protocol = &loaded.checked.registration.protocol;
-    let tasks = &loaded.checked.tasks;
-    let pilot = frame::draw(protocol, tasks)
-        .pilot
-        .first()
-        .map(|task| tasks[*task].id.clone());
+    let pilot = loaded.checked.drawn.pilot.first();
+    let pilot = pilot.map(|task| loaded.checked.tasks[*task].id.clone());
     let (registered, text) = match Store::read(record) {
         Ok(mut store) => (
             store.standing()?.registered.is_some(),

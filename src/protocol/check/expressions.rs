@@ -9,7 +9,7 @@ use crate::protocol::canonical;
 use crate::protocol::defect::{Code, Defect, Place};
 use crate::protocol::draft::{Draft, ExpressionText, FieldKind};
 use crate::protocol::expression::{Expected, Expression, Scope, Slip, Type};
-use crate::protocol::frame::{self, Task};
+use crate::protocol::frame::Task;
 
 /// The largest schema file that is read, in bytes.
 pub(super) const SCHEMA_MAX: usize = 1024 * 1024;
@@ -130,10 +130,36 @@ fn task_type(draft: &Draft, tasks: &[Task]) -> Type {
         }
         return closed(fields);
     }
-    let names = frame::field_names(tasks).into_iter();
+    let mut fields: BTreeMap<&str, Type> = BTreeMap::new();
+    let objects = tasks.iter().filter_map(|task| task.fields.as_object());
+    for (name, value) in objects.flatten() {
+        let found = value_type(value);
+        match fields.get_mut(name.as_str()) {
+            Some(known) if *known == found => {}
+            Some(known) => *known = std::mem::replace(known, Type::Any).join(found),
+            None => drop(fields.insert(name, found)),
+        }
+    }
+    let fields = fields.into_iter();
     Type::Object {
-        fields: names.map(|name| (name, Type::Any)).collect(),
+        fields: fields.map(|(name, kind)| (name.to_owned(), kind)).collect(),
         closed: !tasks.is_empty(),
+    }
+}
+
+/// Reads the type that a value of the frame has; what is inside lists and objects is left open.
+fn value_type(value: &Value) -> Type {
+    match value {
+        Value::Bool(_) => Type::Bool,
+        Value::Number(number) if number.is_f64() => Type::Double,
+        Value::Number(_) => Type::Int,
+        Value::String(_) => Type::Text,
+        Value::Array(_) => Type::List(Box::new(Type::Any)),
+        Value::Object(_) => Type::Object {
+            fields: BTreeMap::new(),
+            closed: false,
+        },
+        Value::Null => Type::Any,
     }
 }
 
