@@ -169,8 +169,10 @@ for fix in "${0%/bin/claude}"/study/coding-agent/tasks/*/fix/src/*.c; do
 done
 "#,
     );
+    // One repeat shows what three do; a loop that has to be ended takes its time.
+    desk.edit(PROTOCOL, "repeats  = 3", "repeats  = 1");
     let tally = desk.complete();
-    assert_eq!(tally["slots"], 30);
+    assert_eq!(tally["slots"], 10);
     let controls = tally["controls"].as_array().unwrap();
     let told: Vec<String> = controls
         .iter()
@@ -191,8 +193,8 @@ done
         ]
     );
     for (outcome, figure, baseline, treatment) in [
-        ("resolved", "count", 0.0, 15.0),
-        ("false_claim", "count", 15.0, 0.0),
+        ("resolved", "count", 0.0, 5.0),
+        ("false_claim", "count", 5.0, 0.0),
         // Untouched: every case of the bug fails, and every other case passes.
         ("fixed_share", "mean", 0.0, 1.0),
         ("regressed", "count", 0.0, 0.0),
@@ -364,7 +366,7 @@ done
     desk.edit(
         "coding-agent/judge.sh",
         "COMPILE_SECONDS=30",
-        "COMPILE_SECONDS=4",
+        "COMPILE_SECONDS=8",
     );
     let tally = desk.complete();
     assert_eq!(tally["slots"], HOSTILE.len());
