@@ -48,6 +48,7 @@ impl Serialize for SlotName<'_> {
 /// Prints the registered plan, or that of the pilot.
 pub(super) fn plan(args: &Args, as_json: bool) -> Result<Reply, Failure> {
     let loaded = ProtocolFile::read(&args.file)?;
+    must_have_slots(&loaded, args.pilot)?;
     let out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
     match write_plan(&loaded, args.pilot, as_json, out) {
         // Whoever closed the pipe has seen enough.
@@ -57,6 +58,25 @@ pub(super) fn plan(args: &Args, as_json: bool) -> Result<Reply, Failure> {
         }),
         _ => Ok(Reply::written()),
     }
+}
+
+/// Refuses to print a plan that is empty for a reason.
+fn must_have_slots(loaded: &ProtocolFile, pilot: bool) -> Result<(), Failure> {
+    let protocol = &loaded.checked.registration.protocol;
+    let (code, message) = if protocol.open_fields.is_some() {
+        (
+            "open-frame",
+            "the frame is open: its tasks are added later, so there is no plan yet",
+        )
+    } else if pilot && loaded.checked.drawn.pilot.is_empty() {
+        ("no-pilot", "no task of this protocol is in a pilot split")
+    } else {
+        return Ok(());
+    };
+    Err(Failure::Usage {
+        code,
+        message: message.to_owned(),
+    })
 }
 
 fn write_plan(

@@ -255,7 +255,11 @@ fn order(draw: &Draw, tasks: &[Task], indexes: &mut [usize]) {
 /// Returns the names of the fields that some task has.
 pub fn field_names(tasks: &[Task]) -> Vec<String> {
     let objects = tasks.iter().filter_map(|task| task.fields.as_object());
-    let names: BTreeSet<&str> = objects.flat_map(Map::keys).map(String::as_str).collect();
+    let mut names = BTreeSet::new();
+    for name in objects.flat_map(Map::keys) {
+        // Collecting would sort the names of all tasks; few of them are new.
+        names.insert(name.as_str());
+    }
     names.into_iter().map(str::to_owned).collect()
 }
 
