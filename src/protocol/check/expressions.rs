@@ -147,7 +147,7 @@ fn task_type(draft: &Draft, tasks: &[Task]) -> Type {
     }
 }
 
-/// Reads the type that a value of the frame has; what is inside lists and objects is left open.
+/// Returns the type that a value has; what is inside lists and objects is left open.
 fn value_type(value: &Value) -> Type {
     match value {
         Value::Bool(_) => Type::Bool,
@@ -179,24 +179,39 @@ fn run_type() -> Type {
     ])
 }
 
-/// Reads the type that a JSON Schema gives a value, as far as `type` and `properties` say it.
+/// Reads the type that a JSON Schema gives a value, as far as `type`, `properties`, `items`, `enum`
+/// and `const` say it.
 fn schema_type(schema: &Value) -> Type {
+    if let Some(listed) = schema.get("enum").and_then(Value::as_array) {
+        let types = listed.iter().map(value_type);
+        return types.reduce(Type::join).unwrap_or(Type::Any);
+    }
+    if let Some(only) = schema.get("const") {
+        return value_type(only);
+    }
     match schema.get("type").and_then(Value::as_str) {
         Some("boolean") => Type::Bool,
         Some("integer") => Type::Int,
         Some("number") => Type::Number,
         Some("string") => Type::Text,
-        Some("object") => {
-            let properties = schema.get("properties").and_then(Value::as_object);
-            let fields = properties
-                .into_iter()
-                .flatten()
-                .map(|(name, field)| (name.clone(), schema_type(field)))
-                .collect();
-            let closed = schema.get("additionalProperties") == Some(&Value::Bool(false))
-                && schema.get("patternProperties").is_none();
-            Type::Object { fields, closed }
+        Some("array") => {
+            let items = schema.get("items").map_or(Type::Any, schema_type);
+            Type::List(Box::new(items))
         }
+        Some("object") => object_type(schema),
         _ => Type::Any,
+    }
+}
+
+fn object_type(schema: &Value) -> Type {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let fields = properties.into_iter().flatten();
+    let closed = schema.get("additionalProperties") == Some(&Value::Bool(false))
+        && schema.get("patternProperties").is_none();
+    Type::Object {
+        fields: fields
+            .map(|(name, field)| (name.clone(), schema_type(field)))
+            .collect(),
+        closed,
     }
 }
