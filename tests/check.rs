@@ -1,6 +1,6 @@
 //! The checker against malformed inputs: each is refused, at the right line, in plain words.
 //!
-//! `tests/bad/README.md` lists the inputs and the line of each caret; what is printed for each is a
+//! `tests/protocols/README.md` lists the inputs and the line of each caret; what is printed for each is a
 //! snapshot of its own, to be read by a person whenever it changes.
 
 #![allow(
@@ -34,14 +34,14 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-fn bad() -> PathBuf {
-    root().join("tests/bad")
+fn protocols() -> PathBuf {
+    root().join("tests/protocols")
 }
 
 /// Reads a part of the list: lines such as "- `name` — what is wrong — 12", or, for a fault that is
 /// drawn in a file beside it, "— 1 of other.json".
 fn listed(part: &str) -> Vec<Bad> {
-    let readme = fs::read_to_string(bad().join("README.md")).unwrap();
+    let readme = fs::read_to_string(protocols().join("README.md")).unwrap();
     let heading = format!("# {part} (");
     let lines = readme
         .lines()
@@ -76,7 +76,7 @@ fn files(folder: &Path, ending: &str) -> BTreeSet<String> {
 fn assert_complete(part: &str, ending: &str, list: &[Bad]) {
     let mut names: BTreeSet<String> = list.iter().map(|bad| bad.name.clone()).collect();
     assert_eq!(names.len(), list.len(), "{part}: an input is listed twice");
-    let mut found = files(&bad().join(part), ending);
+    let mut found = files(&protocols().join(part), ending);
     found.retain(|name| !name.ends_with(".schema.json") && name != "not-a-schema.json");
     names.retain(|name| !found.remove(name));
     assert!(
@@ -165,11 +165,11 @@ fn expect_line(bad: &Bad, file: &str, answer: &Answer, complaints: &mut Vec<Stri
 
 #[test]
 fn every_malformed_protocol_is_refused_at_its_line() {
-    let list = listed("protocols");
-    assert_complete("protocols", ".toml", &list);
+    let list = listed("bad");
+    assert_complete("bad", ".toml", &list);
     let mut complaints = Vec::new();
     for bad_one in &list {
-        let path = bad().join("protocols").join(&bad_one.name);
+        let path = protocols().join("bad").join(&bad_one.name);
         let bytes = fs::read(&path).unwrap();
         match answer(
             &bad_one.name,
@@ -190,12 +190,12 @@ fn every_malformed_protocol_is_refused_at_its_line() {
 fn every_malformed_frame_is_refused_at_its_line() {
     let list = listed("frames");
     assert_complete("frames", ".jsonl", &list);
-    let base = fs::read(bad().join("base.toml")).unwrap();
+    let base = fs::read(protocols().join("base.toml")).unwrap();
     let mut complaints = Vec::new();
     for bad_one in &list {
-        let frame = fs::read(bad().join("frames").join(&bad_one.name)).unwrap();
+        let frame = fs::read(protocols().join("frames").join(&bad_one.name)).unwrap();
         let folder = Overlay {
-            below: DiskFolder::at(&bad()),
+            below: DiskFolder::at(&protocols()),
             path: "tasks.jsonl",
             bytes: &frame,
         };
@@ -215,12 +215,12 @@ fn every_malformed_frame_is_refused_at_its_line() {
 fn every_malformed_report_is_refused_at_its_line() {
     let list = listed("reports");
     assert_complete("reports", ".json", &list);
-    let base = fs::read(bad().join("base.toml")).unwrap();
-    let checked = check(&base, &DiskFolder::at(&bad())).unwrap();
+    let base = fs::read(protocols().join("base.toml")).unwrap();
+    let checked = check(&base, &DiskFolder::at(&protocols())).unwrap();
     let scorer = Scorer::new(&checked.registration.protocol, &checked.tasks).unwrap();
     let mut said = String::new();
     for bad_one in &list {
-        let report = fs::read(bad().join("reports").join(&bad_one.name)).unwrap();
+        let report = fs::read(protocols().join("reports").join(&bad_one.name)).unwrap();
         let fault = scorer.read_report(&report).expect_err(&bad_one.name);
         let before = &report[..fault.offset.min(report.len())];
         let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
@@ -241,16 +241,16 @@ fn every_malformed_report_is_refused_at_its_line() {
 #[test]
 fn the_least_integer_of_64_bits_is_a_defect() {
     let text = "language = -9223372036854775808\n";
-    let defects = check(text.as_bytes(), &DiskFolder::at(&bad())).unwrap_err();
+    let defects = check(text.as_bytes(), &DiskFolder::at(&protocols())).unwrap_err();
     assert_eq!(defects[0].code, Code::Number, "{defects:?}");
 }
 
 #[test]
 fn stages_beyond_every_range_are_a_defect() {
-    let base = fs::read_to_string(bad().join("base.toml")).unwrap();
+    let base = fs::read_to_string(protocols().join("base.toml")).unwrap();
     let stage = |id| format!("[[stages]]\nid = \"{id}\"\nrepeats = 4000000000\n");
     let text = base.replace("repeats = 2\n", "") + &stage("one") + &stage("two");
-    let defects = check(text.as_bytes(), &DiskFolder::at(&bad())).unwrap_err();
+    let defects = check(text.as_bytes(), &DiskFolder::at(&protocols())).unwrap_err();
     let of_range = |defect: &&Defect| defect.code == Code::Range;
     assert!(defects.iter().filter(of_range).count() >= 2, "{defects:?}");
 }
@@ -258,7 +258,7 @@ fn stages_beyond_every_range_are_a_defect() {
 #[test]
 fn the_protocols_that_ship_have_no_defects() {
     for path in [
-        "tests/bad/base.toml",
+        "tests/protocols/base.toml",
         "protocols/quickstart.toml",
         "protocols/minimal.toml",
     ] {
