@@ -2,7 +2,7 @@
 
 use super::Checker;
 use crate::protocol::defect::{Code, Defect, Place, nearest};
-use crate::protocol::draft::{self, Draft};
+use crate::protocol::draft::{self, Draft, Executed};
 use crate::protocol::model::Arm;
 
 /// Keys in which arms can differ.
@@ -26,7 +26,14 @@ const DIFFERENCES: &[&str] = &[
 ];
 
 /// Keys whose difference is a weakness too.
-pub(super) const LIMITS: &[&str] = &["timeout", "grace", "output_max"];
+pub(super) const LIMITS: &[&str] = &[
+    "timeout",
+    "grace",
+    "output_max",
+    "memory_max",
+    "processes_max",
+    "cpu_time_max",
+];
 
 impl Checker<'_> {
     /// Refuses a difference from the reference that the arm does not declare.
@@ -61,12 +68,19 @@ impl Checker<'_> {
             if i == reference {
                 continue;
             }
-            for (key, differs) in differing(
-                &arms[reference],
-                arm,
-                &draft.arms[reference],
-                &draft.arms[i],
-            ) {
+            for (key, differs) in differing(draft, arms, reference, i) {
+                if differs && key == "containment" {
+                    let message = format!(
+                        "`{}` has another containment than `{}`; it is equal for all arms",
+                        arm.id, arms[reference].id
+                    );
+                    let place = Place::Value(format!("/arms/{i}/{key}"));
+                    self.push(
+                        Defect::new(Code::ArmsDiffer, place, message)
+                            .note("write it once, under [execution]"),
+                    );
+                    continue;
+                }
                 // A word that is nearly the key is told as a slip of its own.
                 let means = |word: &String| {
                     word == key || nearest(word, DIFFERENCES.iter().copied()) == Some(key)
@@ -121,39 +135,41 @@ fn limit_text(arm: &Arm, key: &str) -> Option<String> {
     }
 }
 
-/// Returns for each key in which arms can differ whether two arms do.
-fn differing(
-    a: &Arm,
-    b: &Arm,
-    a_draft: &draft::Arm,
-    b_draft: &draft::Arm,
+/// Returns for each key in which arms can differ whether two arms do, by what holds for them: what
+/// an arm does not say itself is said under `[execution]`.
+pub(super) fn differing(
+    draft: &Draft,
+    arms: &[Arm],
+    one: usize,
+    other: usize,
 ) -> Vec<(&'static str, bool)> {
+    let default = draft::Execution::default();
+    let base = draft.execution.as_ref().unwrap_or(&default);
+    let (a, b) = (&arms[one], &arms[other]);
     let (x, y) = (&a.execution, &b.execution);
+    let (p, q) = (&draft.arms[one], &draft.arms[other]);
+    macro_rules! differs {
+        ($key:ident) => {
+            p.$key.as_ref().or(base.$key.as_ref()) != q.$key.as_ref().or(base.$key.as_ref())
+        };
+    }
+    let executed = |arm: &draft::Arm| arm.executed.unwrap_or(Executed::Here);
     vec![
         ("command", a.command != b.command),
         ("files", a.files != b.files),
-        ("executed", a_draft.executed != b_draft.executed),
-        (
-            "workspace",
-            x.copy != y.copy || a_draft.workspace != b_draft.workspace,
-        ),
+        ("executed", executed(p) != executed(q)),
+        ("workspace", differs!(workspace)),
         ("timeout", x.timeout != y.timeout),
         ("grace", x.grace != y.grace),
         ("env", x.env != y.env),
         ("env_pass", x.env_pass != y.env_pass),
         ("output_max", x.output_max != y.output_max),
-        ("requests", a_draft.requests != b_draft.requests),
-        ("memory_max", a_draft.memory_max != b_draft.memory_max),
-        (
-            "processes_max",
-            a_draft.processes_max != b_draft.processes_max,
-        ),
-        ("cpu_time_max", a_draft.cpu_time_max != b_draft.cpu_time_max),
-        (
-            "free_space_min",
-            a_draft.free_space_min != b_draft.free_space_min,
-        ),
-        ("containment", a_draft.containment != b_draft.containment),
-        ("cleanup", a_draft.cleanup != b_draft.cleanup),
+        ("requests", differs!(requests)),
+        ("memory_max", differs!(memory_max)),
+        ("processes_max", differs!(processes_max)),
+        ("cpu_time_max", differs!(cpu_time_max)),
+        ("free_space_min", differs!(free_space_min)),
+        ("containment", differs!(containment)),
+        ("cleanup", differs!(cleanup)),
     ]
 }
