@@ -24,8 +24,9 @@ use prereg::units::Digest;
 /// One malformed input of the list.
 struct Bad {
     name: String,
-    /// The line of the caret; none for an absence, which no line is to blame for.
-    line: Option<u64>,
+    /// The lines of the carets, one for each slip; none for an absence, which no line is to blame
+    /// for.
+    lines: Vec<u64>,
     /// The file of the caret, if it is another one.
     file: Option<String>,
 }
@@ -59,7 +60,13 @@ fn listed(part: &str) -> Vec<Bad> {
             };
             Bad {
                 name: name.to_owned(),
-                line: (line != "1 (file)").then(|| line.parse().unwrap()),
+                lines: match line {
+                    "1 (file)" => Vec::new(),
+                    lines => lines
+                        .split(", ")
+                        .map(|line| line.parse().unwrap())
+                        .collect(),
+                },
                 file,
             }
         })
@@ -145,20 +152,20 @@ fn answer(file: &str, bytes: &[u8], folder: &dyn Folder) -> Result<Answer, Vec<D
     })
 }
 
-/// Adds a complaint if no defect lies in that file on that line.
-fn expect_line(bad: &Bad, file: &str, answer: &Answer, complaints: &mut Vec<String>) {
-    let on_line = |item: &serde_json::Value| {
-        let line = item["line"].as_u64();
-        item["file"] == bad.file.as_deref().unwrap_or(file)
-            && match bad.line {
-                None => line.is_none_or(|line| line == 1),
-                Some(wanted) => line == Some(wanted),
-            }
+/// Adds a complaint if no defect lies in that file on that line; several lines are all there are.
+fn expect_lines(bad: &Bad, file: &str, answer: &Answer, complaints: &mut Vec<String>) {
+    let file = bad.file.as_deref().unwrap_or(file);
+    let there = answer.items.iter().filter(|item| item["file"] == file);
+    let lines: Vec<Option<u64>> = there.map(|item| item["line"].as_u64()).collect();
+    let found = match bad.lines.as_slice() {
+        [] => lines.iter().any(|line| line.is_none_or(|line| line == 1)),
+        [line] => lines.contains(&Some(*line)),
+        all => lines.iter().flatten().eq(all) && lines.len() == all.len(),
     };
-    if !answer.items.iter().any(on_line) {
+    if !found {
         complaints.push(format!(
             "{}: expected line {:?}\n{}",
-            bad.name, bad.line, answer.drawn
+            bad.name, bad.lines, answer.drawn
         ));
     }
 }
@@ -179,7 +186,7 @@ fn every_malformed_protocol_is_refused_at_its_line() {
             Err(_) => complaints.push(format!("{}: no defect", bad_one.name)),
             Ok(answer) => {
                 snapshot(bad_one.name.trim_end_matches(".toml"), &answer.drawn);
-                expect_line(bad_one, &bad_one.name, &answer, &mut complaints);
+                expect_lines(bad_one, &bad_one.name, &answer, &mut complaints);
             }
         }
     }
@@ -204,7 +211,7 @@ fn every_malformed_frame_is_refused_at_its_line() {
             Ok(answer) => {
                 let name = format!("frame__{}", bad_one.name.trim_end_matches(".jsonl"));
                 snapshot(&name, &answer.drawn);
-                expect_line(bad_one, "tasks.jsonl", &answer, &mut complaints);
+                expect_lines(bad_one, "tasks.jsonl", &answer, &mut complaints);
             }
         }
     }
@@ -224,7 +231,7 @@ fn every_malformed_report_is_refused_at_its_line() {
         let fault = scorer.read_report(&report).expect_err(&bad_one.name);
         let before = &report[..fault.offset.min(report.len())];
         let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
-        assert_eq!(Some(line as u64), bad_one.line, "{}", bad_one.name);
+        assert_eq!(bad_one.lines, [line as u64], "{}", bad_one.name);
         let at = match &fault.pointer {
             Some(pointer) => format!("at `{pointer}`"),
             None => format!("at byte {}", fault.offset),

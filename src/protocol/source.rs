@@ -199,6 +199,8 @@ fn plain(message: &str, rest: &str) -> String {
         "the array is not closed; end it with `]`"
     } else if message.starts_with("invalid unquoted key") {
         "this is not a key; a key has letters, digits, `-` and `_`, or stands in quotes"
+    } else if message.starts_with("cannot recurse further") || message == "recursion limit" {
+        "this is nested deeper than a protocol can be; write it flat"
     } else if message.starts_with("missing escaped value") {
         "this escape is not known; write a backslash itself as `\\\\`"
     } else {

@@ -18,7 +18,7 @@ impl Checker<'_> {
     /// Returns the names that outcomes may read, before any outcome is declared.
     pub(super) fn scopes(&mut self, draft: &Draft, tasks: &[Task]) -> Scope {
         let mut scope = self.seen(draft);
-        scope.insert("task".to_owned(), task_type(draft, tasks));
+        scope.insert("task".to_owned(), self.task_type(draft, tasks));
         if draft.claim.is_some() {
             scope.insert("claim".to_owned(), object([("done", Type::Bool)]));
         }
@@ -39,6 +39,38 @@ impl Checker<'_> {
             scope.insert("observed".to_owned(), Type::Any);
         }
         scope
+    }
+
+    fn task_type(&self, draft: &Draft, tasks: &[Task]) -> Type {
+        if let Some(fields) = &draft.tasks.fields {
+            let mut fields = self.declared("/tasks/fields", fields);
+            for name in ["id", "split", "dir"] {
+                fields.entry(name.to_owned()).or_insert(Type::Text);
+            }
+            return closed(fields);
+        }
+        let names = frame::field_names(tasks).into_iter();
+        Type::Object {
+            fields: names.map(|name| (name, Type::Any)).collect(),
+            closed: !tasks.is_empty(),
+        }
+    }
+
+    /// Returns the types of declared fields; a field whose type was refused may be anything.
+    pub(super) fn declared(
+        &self,
+        pointer: &str,
+        fields: &BTreeMap<String, FieldKind>,
+    ) -> BTreeMap<String, Type> {
+        let mut types = declared(fields);
+        for refused in &self.refused {
+            if let Some((table, name)) = refused.rsplit_once('/')
+                && table == pointer
+            {
+                types.entry(name.to_owned()).or_insert(Type::Any);
+            }
+        }
+        types
     }
 
     fn schema(&self, path: &str) -> Option<Value> {
@@ -103,7 +135,7 @@ pub(super) fn closed(fields: BTreeMap<String, Type>) -> Type {
 }
 
 /// Returns the type of declared fields.
-pub(super) fn declared(fields: &BTreeMap<String, FieldKind>) -> BTreeMap<String, Type> {
+fn declared(fields: &BTreeMap<String, FieldKind>) -> BTreeMap<String, Type> {
     let kind = |kind: &FieldKind| match kind {
         FieldKind::Integer => Type::Int,
         FieldKind::Number => Type::Number,
@@ -115,21 +147,6 @@ pub(super) fn declared(fields: &BTreeMap<String, FieldKind>) -> BTreeMap<String,
         .iter()
         .map(|(name, field)| (name.clone(), kind(field)))
         .collect()
-}
-
-fn task_type(draft: &Draft, tasks: &[Task]) -> Type {
-    if let Some(fields) = &draft.tasks.fields {
-        let mut fields = declared(fields);
-        for name in ["id", "split", "dir"] {
-            fields.entry(name.to_owned()).or_insert(Type::Text);
-        }
-        return closed(fields);
-    }
-    let names = frame::field_names(tasks).into_iter();
-    Type::Object {
-        fields: names.map(|name| (name, Type::Any)).collect(),
-        closed: !tasks.is_empty(),
-    }
 }
 
 fn run_type() -> Type {

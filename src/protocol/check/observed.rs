@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::Checker;
 use crate::protocol::defect::{Code, Place};
-use crate::protocol::draft::{Draft, ProbeFormat};
+use crate::protocol::draft::{Draft, Probe, ProbeFormat};
 use crate::protocol::expression::{Expected, Scope};
 use crate::protocol::source::child;
 
@@ -48,6 +48,7 @@ impl Checker<'_> {
                     self.refuse(Code::Type, place, message);
                 }
             }
+            self.probe_lists(&table, probe);
             let lists = [
                 ("expect_absent", probe.expect_absent.is_some()),
                 ("record_only", probe.record_only.is_some()),
@@ -58,6 +59,30 @@ impl Checker<'_> {
                         Code::UnknownKey,
                         Place::Key(format!("{table}/{key}")),
                         format!("only a probe with format = \"json\" has `{key}`"),
+                    );
+                }
+            }
+        }
+    }
+
+    /// Refuses a key of a probe's output that is expected and is to be absent or ignored as well.
+    fn probe_lists(&mut self, table: &str, probe: &Probe) {
+        let expected = probe.expect.as_ref().and_then(Value::as_object);
+        for (list, keys, otherwise) in [
+            ("expect_absent", &probe.expect_absent, "must be absent"),
+            ("record_only", &probe.record_only, "is only recorded"),
+        ] {
+            let pointer = format!("{table}/{list}");
+            let keys = keys.as_deref().unwrap_or_default();
+            self.once(&pointer, keys);
+            for (i, key) in keys.iter().enumerate() {
+                if expected.is_some_and(|expected| expected.contains_key(key)) {
+                    self.refuse(
+                        Code::DuplicateId,
+                        Place::Value(format!("{pointer}/{i}")),
+                        format!(
+                            "`{key}` has a value under `expect` and {otherwise} here; keep one"
+                        ),
                     );
                 }
             }
@@ -94,6 +119,11 @@ impl Checker<'_> {
     fn kept(&mut self, draft: &Draft) {
         if let Some(artefacts) = &draft.artefacts {
             self.once("/artefacts/keep", &artefacts.keep);
+            for (i, pattern) in artefacts.keep.iter().enumerate() {
+                self.inside(Place::Value(format!("/artefacts/keep/{i}")), pattern);
+            }
+            let kept = artefacts.keep_diff_for.as_deref().unwrap_or_default();
+            self.once("/artefacts/keep_diff_for", kept);
             let splits: Vec<&str> = draft
                 .tasks
                 .splits

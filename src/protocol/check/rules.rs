@@ -4,17 +4,17 @@
 //! is checked all the same.
 
 use super::Checker;
-use super::expressions::{closed, declared, object};
+use super::expressions::{closed, object};
 use super::literals::micro_dollars;
 use crate::protocol::defect::{Code, Defect, Place};
 use crate::protocol::draft::{
-    Backoff, Budget, BudgetCounts, BudgetUnknown, Draft, ReadingFrom, Stage,
+    Backoff, Budget, BudgetCounts, BudgetUnknown, Draft, ReadingFrom, Stage, StopScope,
 };
 use crate::protocol::expression::{Expected, Scope, Type};
 
 impl Checker<'_> {
     pub(super) fn rules(&mut self, draft: &Draft) {
-        let scope = rule_scope(draft);
+        let scope = self.rule_scope(draft);
         self.stages(draft, &scope);
         self.outage(draft);
         self.readings(draft);
@@ -49,6 +49,9 @@ impl Checker<'_> {
         scope.insert("gates".to_owned(), object([("go", Type::Bool)]));
         for (i, stage) in draft.stages.iter().enumerate() {
             let table = format!("/stages/{i}");
+            if let Some(opens) = &stage.opens {
+                self.opens_after(&format!("{table}/opens"), &opens.0, &names[i..]);
+            }
             self.expression_if(
                 &format!("{table}/opens"),
                 stage.opens.as_ref(),
@@ -62,6 +65,23 @@ impl Checker<'_> {
                     "`fits` compares with the cut-off, and there is no table `[cutoff]`",
                 );
             }
+        }
+    }
+
+    /// Refuses a stage that waits for itself or for one after it.
+    fn opens_after(&mut self, pointer: &str, text: &str, not_before: &[String]) {
+        for (i, id) in not_before.iter().enumerate() {
+            let spellings = [format!("stages['{id}']"), format!("stages[\"{id}\"]")];
+            let found = spellings.iter().find_map(|spelling| text.find(spelling));
+            let Some(start) = found else { continue };
+            let message = if i == 0 {
+                "the stage would wait for itself, and never open".to_owned()
+            } else {
+                format!("the stage `{id}` stands after this one; a stage waits for those before it")
+            };
+            let length = spellings[0].len();
+            let place = Place::Within(pointer.to_owned(), start..start + length);
+            self.refuse(Code::UnknownName, place, message);
         }
     }
 
@@ -85,7 +105,10 @@ impl Checker<'_> {
         for (i, reading) in draft.readings.iter().enumerate() {
             let table = format!("/readings/{i}");
             let scope = Scope::from([
-                ("reading".to_owned(), closed(declared(&reading.fields))),
+                (
+                    "reading".to_owned(),
+                    closed(self.declared(&format!("{table}/fields"), &reading.fields)),
+                ),
                 ("now".to_owned(), Type::Time),
             ]);
             self.expression_if(
@@ -131,12 +154,27 @@ impl Checker<'_> {
         for (i, stop) in stops {
             let table = format!("/stops/{i}");
             self.expression(&format!("{table}/when"), &stop.when, scope, Expected::Bool);
+            if stop.scope == Some(StopScope::Stage) && draft.stages.is_empty() {
+                self.refuse(
+                    Code::MissingKey,
+                    Place::Value(format!("{table}/scope")),
+                    "there is no stage to end: the plan has no `[[stages]]`",
+                );
+            }
             let shows = stop.shows.as_ref();
             self.expression_if(&format!("{table}/shows"), shows, scope, Expected::Number);
         }
         for (i, hold) in holds {
             let table = format!("/holds/{i}");
             self.expression(&format!("{table}/when"), &hold.when, scope, Expected::Bool);
+            if hold.until.is_none() && draft.backoff.is_none() {
+                let place = Place::Key(table.clone());
+                let message = format!("nothing says until when `{}` makes starts wait", hold.id.0);
+                self.push(
+                    Defect::new(Code::MissingKey, place, message)
+                        .note("give it `until`, or the protocol a table `[backoff]`"),
+                );
+            }
             let (until, shows) = (hold.until.as_ref(), hold.shows.as_ref());
             self.expression_if(&format!("{table}/until"), until, scope, Expected::Any);
             self.expression_if(&format!("{table}/shows"), shows, scope, Expected::Number);
@@ -184,7 +222,19 @@ impl Checker<'_> {
             }
             _ => {}
         }
-        if budget.unknown == Some(BudgetUnknown::Reserve) && budget.reserve.is_none() {
+        if budget.counts == BudgetCounts::Reruns {
+            for (key, given) in [
+                ("reserve", budget.reserve.is_some()),
+                ("unknown", budget.unknown.is_some()),
+            ] {
+                if given {
+                    let place = Place::Key(format!("{table}/{key}"));
+                    let message =
+                        format!("a budget of reruns counts starts and no money; remove `{key}`");
+                    self.refuse(Code::UnknownKey, place, message);
+                }
+            }
+        } else if budget.unknown == Some(BudgetUnknown::Reserve) && budget.reserve.is_none() {
             self.missing(table, "reserve", "what an unknown cost counts as");
         }
     }
@@ -205,21 +255,21 @@ impl Checker<'_> {
             self.unknown(Code::UnknownArm, place, message, name, &arms);
         }
     }
-}
 
-/// Returns the names that stops, holds and stages may read.
-fn rule_scope(draft: &Draft) -> Scope {
-    let readings = draft
-        .readings
-        .iter()
-        .map(|reading| (reading.id.0.clone(), closed(declared(&reading.fields))));
-    let stages = draft
-        .stages
-        .iter()
-        .map(|stage| (stage.id.0.clone(), object([("complete", Type::Bool)])));
-    Scope::from([
-        ("readings".to_owned(), closed(readings.collect())),
-        ("stages".to_owned(), closed(stages.collect())),
-        ("now".to_owned(), Type::Time),
-    ])
+    /// Returns the names that stops, holds and stages may read.
+    fn rule_scope(&self, draft: &Draft) -> Scope {
+        let readings = draft.readings.iter().enumerate().map(|(i, reading)| {
+            let fields = self.declared(&format!("/readings/{i}/fields"), &reading.fields);
+            (reading.id.0.clone(), closed(fields))
+        });
+        let stages = draft
+            .stages
+            .iter()
+            .map(|stage| (stage.id.0.clone(), object([("complete", Type::Bool)])));
+        Scope::from([
+            ("readings".to_owned(), closed(readings.collect())),
+            ("stages".to_owned(), closed(stages.collect())),
+            ("now".to_owned(), Type::Time),
+        ])
+    }
 }
