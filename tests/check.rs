@@ -245,6 +245,57 @@ fn every_malformed_report_is_refused_at_its_line() {
     assert!(scorer.read_report(&large).is_err());
 }
 
+/// The weaknesses that `check` looks for, by the codes that name them under `[limitations]`.
+const WEAKNESSES: &[Code] = &[
+    Code::OrderUnbalanced,
+    Code::OrderConfoundedWithTime,
+    Code::FewTasks,
+    Code::UnequalLimits,
+    Code::UnlimitedVoids,
+    Code::NoControl,
+    Code::MissingUnbounded,
+    Code::UnpinnedCommand,
+    Code::TimeoutUnscored,
+    Code::LateReports,
+    Code::OutcomesUnsealed,
+    Code::UnlimitedAttempts,
+    Code::DrawCanGrow,
+];
+
+#[test]
+fn each_weakness_is_found_where_it_is_and_nowhere_else() {
+    let wanted: BTreeSet<String> = WEAKNESSES
+        .iter()
+        .map(|code| format!("{}.toml", code.text()))
+        .collect();
+    for part in ["weak", "sound"] {
+        assert_eq!(files(&protocols().join(part), ".toml"), wanted, "{part}");
+    }
+    for code in WEAKNESSES {
+        let name = format!("{}.toml", code.text());
+        let look = |part: &str, accepted: bool| {
+            let folder = protocols().join(part);
+            let mut text = fs::read_to_string(folder.join(&name)).unwrap();
+            if accepted {
+                text += &format!("\n[limitations]\n\"{}\" = \"it is known\"\n", code.text());
+            }
+            let found = check(text.as_bytes(), &DiskFolder::at(&folder)).err();
+            let found = found.unwrap_or_default();
+            let codes: Vec<Code> = found.iter().map(|defect| defect.code).collect();
+            (codes, render::defects(&name, &text, &found, |_| None))
+        };
+        let (codes, drawn) = look("weak", false);
+        assert_eq!(codes, [*code], "{drawn}");
+        snapshot(&format!("weak__{}", code.text()), &drawn);
+        let (codes, drawn) = look("weak", true);
+        assert_eq!(codes, [], "{drawn}");
+        let (codes, drawn) = look("sound", false);
+        assert_eq!(codes, [], "{drawn}");
+        let (codes, drawn) = look("sound", true);
+        assert_eq!(codes, [Code::LimitationNotFound], "{drawn}");
+    }
+}
+
 #[test]
 fn the_least_integer_of_64_bits_is_a_defect() {
     let text = "language = -9223372036854775808\n";

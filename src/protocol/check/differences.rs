@@ -122,7 +122,7 @@ impl Checker<'_> {
 }
 
 /// Returns a limit of an arm in words, for the keys that have one.
-fn limit_text(arm: &Arm, key: &str) -> Option<String> {
+pub(super) fn limit_text(arm: &Arm, key: &str) -> Option<String> {
     match key {
         "timeout" => Some(
             arm.execution

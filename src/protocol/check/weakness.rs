@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::Checker;
-use super::differences::{LIMITS, differing};
+use super::differences::{LIMITS, differing, limit_text};
 use crate::protocol::defect::{Code, Defect, Place, nearest};
 use crate::protocol::draft::{
     Alternative, ArmsOrder, Axis, Draft, Expect, LateReport, Objective, OutcomeKind, ScoreWord,
@@ -39,11 +39,13 @@ const LOOKED_FOR: &[Code] = &[
     Code::DrawCanGrow,
 ];
 
-/// A weakness that a protocol has: its code, where, and what it is.
+/// A weakness that a protocol has: its code, where, what it does to the result, and what would not
+/// be weak.
 struct Weakness {
     code: Code,
     place: Place,
     message: String,
+    label: Option<String>,
 }
 
 impl Checker<'_> {
@@ -84,14 +86,15 @@ impl Checker<'_> {
                     way_out(weakness.code),
                     weakness.code.text()
                 );
-                self.push(
-                    Defect::new(
+                self.push(Defect {
+                    label: weakness.label.clone(),
+                    ..Defect::new(
                         weakness.code,
                         weakness.place.clone(),
                         weakness.message.clone(),
                     )
-                    .note(note),
-                );
+                    .note(note)
+                });
             }
         }
         for (code, reason) in &draft.limitations {
@@ -165,6 +168,7 @@ fn find(draft: &Draft, protocol: &Protocol, tasks: &[Task]) -> Vec<Weakness> {
                 code,
                 place,
                 message,
+                label: None,
             });
         }
     };
@@ -221,8 +225,9 @@ fn find(draft: &Draft, protocol: &Protocol, tasks: &[Task]) -> Vec<Weakness> {
         "",
         no_control.to_owned(),
     );
-    if let Some((pointer, message)) = few_tasks(draft, protocol, tasks) {
-        add(true, Code::FewTasks, pointer, message);
+    let few = few_tasks(draft, protocol, tasks);
+    if let Some(few) = &few {
+        add(true, Code::FewTasks, few.pointer, few.message.clone());
     }
     if let Some(i) = draft.analysis.as_ref().and_then(|analysis| {
         protocol
@@ -297,7 +302,23 @@ fn find(draft: &Draft, protocol: &Protocol, tasks: &[Task]) -> Vec<Weakness> {
         "/draw/grows",
         "tasks may be added after outcomes have been seen: the draw could stop where the result is pleasing".to_owned(),
     );
+    for weakness in &mut found {
+        weakness.label = match weakness.code {
+            Code::FewTasks => few.as_ref().map(|few| few.label.clone()),
+            Code::UnequalLimits => unequal_limit(draft, &protocol.arms)
+                .and_then(|(_, key)| limit_text(&protocol.arms[0], key))
+                .map(|limit| format!("`{first}` has {limit}")),
+            _ => None,
+        };
+    }
     first_of_each(found)
+}
+
+/// Where a study has too few tasks, what follows, and how many would do.
+struct Few {
+    pointer: &'static str,
+    message: String,
+    label: String,
 }
 
 /// Returns the first arm that has another limit than the first one, and which.
@@ -313,7 +334,7 @@ fn unequal_limit(draft: &Draft, arms: &[Arm]) -> Option<(usize, &'static str)> {
 ///
 /// The tests of signs and ranks have a smallest p: all units on one side, of 2^n ways. The other
 /// test needs two units to see any spread.
-fn few_tasks(draft: &Draft, protocol: &Protocol, tasks: &[Task]) -> Option<(&'static str, String)> {
+fn few_tasks(draft: &Draft, protocol: &Protocol, tasks: &[Task]) -> Option<Few> {
     let analysis = draft.analysis.as_ref()?;
     let drawn = frame::draw(protocol, tasks).confirmatory;
     let field = analysis.cluster.as_deref().filter(|field| *field != "none");
@@ -343,13 +364,18 @@ fn few_tasks(draft: &Draft, protocol: &Protocol, tasks: &[Task]) -> Option<(&'st
         Test::McnemarMid => (units + 1).saturating_sub(sides),
     };
     let level: Share = analysis.alpha.unwrap_or(0.05).to_string().parse().ok()?;
-    let ways = 1_u128 << halvings.min(63);
-    if u128::from(level.den) <= u128::from(level.num) * ways {
+    let ways = |halvings: usize| 1_u128 << halvings.min(63);
+    let reached = |halvings: usize| u128::from(level.den) <= u128::from(level.num) * ways(halvings);
+    if reached(halvings) {
         return None;
     }
+    let more = match primary.test? {
+        Test::TCr2 => 1,
+        _ => (1..63).find(|more| reached(halvings + more)).unwrap_or(63),
+    };
     let what = if field.is_some() { "cluster" } else { "task" };
     let plural = if units == 1 { "" } else { "s" };
-    let least = match ways {
+    let least = match ways(halvings) {
         1 => "1".to_owned(),
         ways => format!("1/{ways}"),
     };
@@ -360,7 +386,11 @@ fn few_tasks(draft: &Draft, protocol: &Protocol, tasks: &[Task]) -> Option<(&'st
     let message = format!(
         "with {units} {what}{plural} the smallest possible p is {least}, above alpha: the verdict can only be descriptive"
     );
-    Some((pointer, message))
+    Some(Few {
+        pointer,
+        message,
+        label: format!("at least {} {what}s are needed", units + more),
+    })
 }
 
 /// Keeps the first finding of each code: one limitation answers them all.
