@@ -12,6 +12,8 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use prereg::cli::render;
 use prereg::engine::scoring::Scorer;
@@ -130,6 +132,15 @@ impl Folder for Overlay<'_> {
     }
 }
 
+/// Returns the folder of `base.toml` with another frame.
+fn with_frame(frame: &[u8]) -> Overlay<'_> {
+    Overlay {
+        below: DiskFolder::at(&protocols()),
+        path: "tasks.jsonl",
+        bytes: frame,
+    }
+}
+
 /// What the checker says of an input: drawn, and as items with line numbers.
 struct Answer {
     drawn: String,
@@ -201,12 +212,7 @@ fn every_malformed_frame_is_refused_at_its_line() {
     let mut complaints = Vec::new();
     for bad_one in &list {
         let frame = fs::read(protocols().join("frames").join(&bad_one.name)).unwrap();
-        let folder = Overlay {
-            below: DiskFolder::at(&protocols()),
-            path: "tasks.jsonl",
-            bytes: &frame,
-        };
-        match answer("base.toml", &base, &folder) {
+        match answer("base.toml", &base, &with_frame(&frame)) {
             Err(_) => complaints.push(format!("{}: no defect", bad_one.name)),
             Ok(answer) => {
                 let name = format!("frame__{}", bad_one.name.trim_end_matches(".jsonl"));
@@ -243,6 +249,203 @@ fn every_malformed_report_is_refused_at_its_line() {
     assert!(scorer.read_report(&large).is_ok());
     large.resize((1 << 20) + 1, b' ');
     assert!(scorer.read_report(&large).is_err());
+}
+
+/// Codes that no stored protocol and no stored frame causes, with the reason.
+const NOT_STORED: &[(Code, &str)] = &[
+    (Code::Unreadable, "who may read a file is not kept with it"),
+    (Code::TooLarge, "the file would be large"),
+    (Code::BadReport, "a report causes it, never a protocol"),
+];
+
+#[test]
+fn every_code_is_caused_by_a_stored_input() {
+    let mut caused = BTreeSet::new();
+    let mut cause = |bytes: &[u8], folder: &dyn Folder| {
+        let found = check(bytes, folder).err().unwrap_or_default();
+        caused.extend(found.into_iter().map(|defect| defect.code));
+    };
+    for part in ["bad", "weak"] {
+        let place = protocols().join(part);
+        for name in files(&place, ".toml") {
+            cause(
+                &fs::read(place.join(name)).unwrap(),
+                &DiskFolder::at(&place),
+            );
+        }
+    }
+    let base = fs::read(protocols().join("base.toml")).unwrap();
+    for name in files(&protocols().join("frames"), ".jsonl") {
+        let frame = fs::read(protocols().join("frames").join(name)).unwrap();
+        cause(&base, &with_frame(&frame));
+    }
+    caused.extend(NOT_STORED.iter().map(|(code, _)| *code));
+    let all: BTreeSet<Code> = Code::ALL.iter().copied().collect();
+    assert_eq!(caused, all);
+}
+
+/// Returns the code of the only defect of a text, in the folder of `base.toml`.
+fn only_code(text: &str) -> Code {
+    let found = check(text.as_bytes(), &DiskFolder::at(&protocols())).unwrap_err();
+    assert_eq!(found.len(), 1, "{found:?}");
+    found[0].code
+}
+
+#[test]
+fn what_is_too_large_to_store_is_refused() {
+    let base = fs::read_to_string(protocols().join("base.toml")).unwrap();
+    let long = |command: usize| {
+        let argument = "x".repeat(command);
+        base.replace(
+            "printf b > out\"]\ndiffers",
+            &format!("{argument}\"]\ndiffers"),
+        )
+    };
+    let keys: String = (0..20_500).map(|i| format!("k{i} = 1\n")).collect();
+    for (what, text, code) in [
+        (
+            "257 KiB",
+            base.clone() + &"#\n".repeat(257 * 512),
+            Code::TooLarge,
+        ),
+        (
+            "deep arrays",
+            format!("a = {}", "[".repeat(100_000)),
+            Code::Syntax,
+        ),
+        (
+            "deep tables",
+            format!("a = {}", "{a=".repeat(80_000)),
+            Code::Syntax,
+        ),
+        ("100,000 deep tables", "{a=".repeat(100_000), Code::TooLarge),
+        (
+            "a dotted key",
+            format!("a{} = 1", ".a".repeat(100_000)),
+            Code::Syntax,
+        ),
+        ("20,500 keys", keys, Code::TooLarge),
+        ("200,000 keys", "k = 1\n".repeat(200_000), Code::TooLarge),
+        (
+            "200,000 tables",
+            "[[arms]]\n".repeat(200_000),
+            Code::TooLarge,
+        ),
+        ("25,000 tables", "[[arms]]\n".repeat(25_000), Code::TooLarge),
+        ("a command of 129 KiB", long(129 * 1024), Code::Command),
+    ] {
+        let start = Instant::now();
+        assert_eq!(only_code(&text), code, "{what}");
+        assert!(start.elapsed() < Duration::from_secs(1), "{what}");
+    }
+    assert!(check(long(64 * 1024).as_bytes(), &DiskFolder::at(&protocols())).is_ok());
+}
+
+#[test]
+fn toml_1_1_is_read_and_means_the_same() {
+    let base = fs::read_to_string(protocols().join("base.toml")).unwrap();
+    let newer = base
+        .replace(
+            "env = { LC_ALL = \"C\" }",
+            "env = {\n  LC_ALL = \"\\x43\",\n}",
+        )
+        .replace("id = \"base\"", "id = \"\\x62ase\"");
+    let digest = |text: &str| {
+        let checked = check(text.as_bytes(), &DiskFolder::at(&protocols())).unwrap();
+        checked.registration.digest()
+    };
+    assert_ne!(newer, base);
+    assert_eq!(digest(&newer), digest(&base));
+}
+
+/// Checks a file by the command line; returns its exit status and the code of its first defect.
+fn by_command(path: &Path) -> (Option<i32>, String) {
+    let start = Instant::now();
+    let output = Command::new(env!("CARGO_BIN_EXE_prereg"))
+        .args(["check", "--json"])
+        .arg(path)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert!(start.elapsed() < Duration::from_secs(1), "{path:?}");
+    let said: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let code = &said["error"]["defects"][0]["code"];
+    (output.status.code(), code.as_str().unwrap().to_owned())
+}
+
+#[test]
+fn what_is_no_plain_file_is_refused_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name);
+    let pipe = Command::new("mkfifo").arg(place("pipe")).status();
+    assert!(pipe.unwrap().success());
+    let base = fs::read_to_string(protocols().join("base.toml")).unwrap();
+    let large = base.clone() + &"#\n".repeat(257 * 512);
+    fs::write(place("large"), large).unwrap();
+    fs::write(place("base.toml"), &base).unwrap();
+    std::os::unix::fs::symlink(place("base.toml"), place("link")).unwrap();
+    for (path, code) in [
+        (place("nowhere"), "not-found"),
+        (place("nowhere/at/all"), "not-found"),
+        (folder.path().to_owned(), "not-file"),
+        (place("pipe"), "not-file"),
+        (place("link"), "not-file"),
+        (PathBuf::from("/dev/zero"), "not-file"),
+        (place("large"), "too-large"),
+    ] {
+        assert_eq!(by_command(&path), (Some(3), code.to_owned()), "{path:?}");
+    }
+}
+
+#[test]
+fn what_a_protocol_names_is_a_plain_file_that_can_be_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name);
+    for name in ["tasks.jsonl", "judge.sh", "report.schema.json"] {
+        fs::copy(protocols().join(name), place(name)).unwrap();
+    }
+    let pipe = Command::new("mkfifo").arg(place("pipe")).status();
+    assert!(pipe.unwrap().success());
+    fs::create_dir(place("real")).unwrap();
+    std::os::unix::fs::symlink("real", place("linked")).unwrap();
+    std::os::unix::fs::symlink("/", place("real/out")).unwrap();
+    let base = fs::read_to_string(protocols().join("base.toml")).unwrap();
+    let copy = |from: &str| {
+        let copied = format!("workspace = {{ copy = \"{from}\" }}");
+        base.replace("workspace = \"empty\"", &copied)
+    };
+    let file = |key: &str, name: &str, other: &str| {
+        base.replace(
+            &format!("{key} = \"{name}\""),
+            &format!("{key} = \"{other}\""),
+        )
+    };
+    for (what, text, code) in [
+        (
+            "the frame is a pipe",
+            file("frame", "tasks.jsonl", "pipe"),
+            "not-file",
+        ),
+        (
+            "the frame is absent",
+            file("frame", "tasks.jsonl", "none"),
+            "not-found",
+        ),
+        (
+            "the schema is a folder",
+            file("schema", "report.schema.json", "real"),
+            "not-file",
+        ),
+        ("the workspace is a link", copy("linked"), "not-file"),
+        ("the workspace holds a link", copy("real"), "not-file"),
+        ("the workspace is a pipe", copy("pipe"), "not-file"),
+    ] {
+        let start = Instant::now();
+        let found = check(text.as_bytes(), &DiskFolder::at(folder.path())).unwrap_err();
+        let codes: Vec<&str> = found.iter().map(|defect| defect.code.text()).collect();
+        assert_eq!(codes, [code], "{what}: {found:?}");
+        assert!(start.elapsed() < Duration::from_secs(1), "{what}");
+    }
 }
 
 /// The weaknesses that `check` looks for, by the codes that name them under `[limitations]`.
