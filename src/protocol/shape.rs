@@ -14,7 +14,7 @@ use super::defect::{Code, DEFECTS_MAX, Defect, Place};
 use super::draft::Draft;
 use super::source::child;
 pub use wording::in_words;
-use wording::{meant_key, missing_key, shown, unknown_key, value_defect};
+use wording::{headless_key, meant_key, missing_key, shown, unknown_key, value_defect};
 
 /// Returns the JSON Schema of the protocol file.
 pub fn schema() -> Value {
@@ -104,33 +104,44 @@ pub fn check(value: &Value) -> Shape {
 
 impl Shape {
     fn collect(&mut self, schema: &Value, validator: &Validator, value: &Value) {
-        // Unknown keys first: a key that is misspelt is not missing besides.
-        let is_unknown_key = |error: &jsonschema::ValidationError<'_>| {
-            matches!(error.kind(), Kind::AdditionalProperties { .. })
+        // Unknown keys first: a key that is misspelt is not missing besides. Of what is wrong with
+        // one value, the words that may stand there say most.
+        let rank = |error: &jsonschema::ValidationError<'_>| match error.kind() {
+            Kind::AdditionalProperties { .. } => 0,
+            Kind::Enum { .. } => 1,
+            _ => 2,
         };
         let mut errors: Vec<_> = validator.iter_errors(value).take(DEFECTS_MAX).collect();
-        errors.sort_by_key(|error| !is_unknown_key(error));
+        errors.sort_by_key(rank);
         for error in errors {
             let pointer = error.instance_path().as_str().to_owned();
             let node = parent(schema, error.schema_path().as_str());
             match error.kind() {
                 Kind::AdditionalProperties { unexpected } => {
+                    let keys: Vec<&str> = unexpected.iter().map(String::as_str).collect();
+                    let table = table_of(schema, &keys);
+                    self.refused.extend(table.map(|table| child("", table)));
                     for key in unexpected.iter().take(DEFECTS_MAX) {
                         let place = child(&pointer, key);
-                        self.defects.push(unknown_key(&place, key, node));
+                        self.defects.push(match table {
+                            Some(table) => headless_key(&place, table),
+                            None => unknown_key(&place, key, node),
+                        });
                         remove(&mut self.rest, &place);
+                        let meant = meant_key(key, node).filter(|_| table.is_none());
                         self.refused
-                            .extend(meant_key(key, node).map(|meant| child(&pointer, meant)));
+                            .extend(meant.map(|meant| child(&pointer, meant)));
                     }
                 }
                 Kind::Required { property } => {
                     let key = property.as_str().unwrap_or_default();
                     let place = child(&pointer, key);
-                    if !self.refused.contains(&place) {
+                    if !within(&self.refused, &place) {
                         self.defects.push(missing_key(&pointer, key, node));
                         self.refused.push(place);
                     }
                 }
+                _ if self.refused.contains(&pointer) => {}
                 kind => {
                     self.defects.push(value_defect(&error, &pointer, node));
                     let spelling = matches!(
@@ -186,6 +197,35 @@ impl Shape {
             _ => {}
         }
     }
+}
+
+/// Returns whether a place is one of some, or lies in one.
+pub fn within(places: &[String], pointer: &str) -> bool {
+    places.iter().any(|place| {
+        !place.is_empty()
+            && pointer
+                .strip_prefix(place.as_str())
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    })
+}
+
+/// Returns the only table of the language that has all of several keys, or the only list of tables:
+/// its header is missing where they stand.
+fn table_of<'s>(schema: &'s Value, keys: &[&str]) -> Option<&'s str> {
+    if keys.len() < 2 {
+        return None;
+    }
+    let tables = schema.get("properties").and_then(Value::as_object)?;
+    ["/properties", "/items/properties"].iter().find_map(|at| {
+        let mut fitting = tables.iter().filter(|(_, table)| {
+            let known = table.pointer(at);
+            known.is_some_and(|known| keys.iter().all(|key| known.get(key).is_some()))
+        });
+        match (fitting.next(), fitting.next()) {
+            (Some((name, _)), None) => Some(name.as_str()),
+            _ => None,
+        }
+    })
 }
 
 /// Returns whether a number with a fraction may stand where a schema holds.

@@ -161,7 +161,7 @@ impl Checker<'_> {
 
     fn asked_outcome(&mut self, draft: &Draft, asked: &Asked<'_>) {
         let known: Vec<&str> = draft.outcomes.iter().map(|one| one.id.0.as_str()).collect();
-        if !known.contains(&asked.outcome) {
+        if !known.contains(&asked.outcome) && !self.names_refused("/outcomes") {
             let place = Place::Value(format!("{}/outcome", asked.table));
             let message = format!("`{}` is not an outcome of this protocol", asked.outcome);
             self.unknown(Code::UnknownOutcome, place, message, asked.outcome, &known);

@@ -171,10 +171,16 @@ impl Checker<'_> {
         known.extend(refused.iter().map(String::as_str));
         let mut undeclared: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         let mut slips = Vec::new();
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        for split in tasks.iter().filter_map(|task| task.text("split")) {
+            *counts.entry(split).or_default() += 1;
+        }
+        // What many tasks say is no slip of theirs.
+        let rare = |split: &str| counts.get(split).is_none_or(|count| *count <= SHOWN_MAX);
         for (i, task) in tasks.iter().enumerate() {
             match task.text("split") {
                 Some(split) if known.contains(&split) => {}
-                Some(split) if nearest(split, known.iter().copied()).is_none() => {
+                Some(split) if nearest(split, known.iter().copied()).is_none() || !rare(split) => {
                     undeclared.entry(split).or_default().push(&task.id);
                 }
                 split => slips.push((i, split)),

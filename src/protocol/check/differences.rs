@@ -65,7 +65,7 @@ impl Checker<'_> {
                     DIFFERENCES,
                 );
             }
-            if i == reference {
+            if i == reference || self.was_refused(&format!("/arms/{i}/differs")) {
                 continue;
             }
             for (key, differs) in differing(draft, arms, reference, i) {

@@ -21,6 +21,8 @@ impl Checker<'_> {
         scope.insert("task".to_owned(), self.task_type(draft, tasks));
         if draft.claim.is_some() {
             scope.insert("claim".to_owned(), object([("done", Type::Bool)]));
+        } else if self.was_refused("/claim") {
+            scope.insert("claim".to_owned(), Type::Any);
         }
         if let Some(judge) = &draft.judge {
             let schema = self.schema(&judge.schema.0);
@@ -28,6 +30,8 @@ impl Checker<'_> {
                 "report".to_owned(),
                 schema.map_or(Type::Any, |schema| schema_type(&schema)),
             );
+        } else if self.was_refused("/judge") {
+            scope.insert("report".to_owned(), Type::Any);
         }
         scope
     }
@@ -35,7 +39,7 @@ impl Checker<'_> {
     /// Returns what is seen of a run without judging it.
     pub(super) fn seen(&self, draft: &Draft) -> Scope {
         let mut scope = Scope::from([("run".to_owned(), run_type())]);
-        if draft.observation.is_some() {
+        if draft.observation.is_some() || self.was_refused("/observation") {
             scope.insert("observed".to_owned(), Type::Any);
         }
         scope
@@ -71,6 +75,14 @@ impl Checker<'_> {
             }
         }
         types
+    }
+
+    /// Returns the type of a table of things with ids; some may have been refused.
+    pub(super) fn named(&self, list: &str, fields: BTreeMap<String, Type>) -> Type {
+        Type::Object {
+            fields,
+            closed: !self.names_refused(list),
+        }
     }
 
     fn schema(&self, path: &str) -> Option<Value> {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::Checker;
-use super::expressions::{SCHEMA_MAX, closed};
+use super::expressions::SCHEMA_MAX;
 use crate::protocol::canonical;
 use crate::protocol::defect::{Code, Defect, Place};
 use crate::protocol::draft::{self, Draft, OutcomeKind, ScoreWord, Scoring as ScoringDraft};
@@ -62,7 +62,10 @@ impl Checker<'_> {
                 OutcomeKind::Binary => (Expected::Bool, Type::Bool),
                 _ => (Expected::Number, Type::Number),
             };
-            scope.insert("outcomes".to_owned(), closed(declared.clone()));
+            scope.insert(
+                "outcomes".to_owned(),
+                self.named("/outcomes", declared.clone()),
+            );
             self.expression(&format!("{table}/value"), &outcome.value, &scope, expected);
             declared.insert(outcome.id.0.clone(), kind);
             let missing = self.missing_counts_as(&table, outcome);

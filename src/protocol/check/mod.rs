@@ -17,7 +17,7 @@ mod secret;
 mod templates;
 mod weakness;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -28,7 +28,7 @@ use super::frame::{self, Task};
 use super::model::Protocol;
 use super::registration::Registration;
 use super::shape;
-use super::source::{self, Source};
+use super::source::{self, Source, line_of};
 use super::template;
 use crate::units::Digest;
 
@@ -76,6 +76,8 @@ pub fn check(bytes: &[u8], folder: &dyn Folder) -> Result<Checked, Vec<Defect>> 
                 (defect.file.clone(), source.span(&defect.place).start)
             });
             defects.dedup();
+            let line = |defect: &Defect| line_of(text, source.span(&defect.place).start);
+            let mut defects = each_name_once(defects, line);
             if defects.len() > DEFECTS_MAX {
                 let more = defects.len() - DEFECTS_MAX;
                 let message = format!("{more} more defects are not shown; mend these first");
@@ -85,6 +87,44 @@ pub fn check(bytes: &[u8], folder: &dyn Folder) -> Result<Checked, Vec<Defect>> 
             Err(defects)
         }
     }
+}
+
+/// Tells a name that is nowhere declared once, with the other lines that have it.
+fn each_name_once(defects: Vec<Defect>, line: impl Fn(&Defect) -> usize) -> Vec<Defect> {
+    const NAMES: &[Code] = &[
+        Code::UnknownKey,
+        Code::UnknownName,
+        Code::UnknownArm,
+        Code::UnknownOutcome,
+    ];
+    let mut told: Vec<(Defect, BTreeSet<usize>)> = Vec::new();
+    for defect in defects {
+        let same = told.iter_mut().find(|(earlier, _)| {
+            NAMES.contains(&defect.code)
+                && (earlier.code, &earlier.message) == (defect.code, &defect.message)
+        });
+        match same {
+            Some((_, lines)) => {
+                lines.insert(line(&defect));
+            }
+            None => told.push((defect, BTreeSet::new())),
+        }
+    }
+    let with_lines = |(mut defect, mut lines): (Defect, BTreeSet<usize>)| {
+        lines.remove(&line(&defect));
+        let lines: Vec<String> = lines.iter().map(usize::to_string).collect();
+        let same = match lines.as_slice() {
+            [] => return defect,
+            [only] => format!("the same on line {only}"),
+            [rest @ .., last] => format!("the same on lines {} and {last}", rest.join(", ")),
+        };
+        defect.note = Some(match defect.note {
+            Some(note) => format!("{note}; {same}"),
+            None => same,
+        });
+        defect
+    };
+    told.into_iter().map(with_lines).collect()
 }
 
 /// Reads the draft types; what they refuse and the schema does not is a defect all the same.
@@ -212,12 +252,17 @@ impl Checker<'_> {
 
     /// Returns whether the shape refused a place, or one around it.
     fn was_refused(&self, pointer: &str) -> bool {
-        self.refused.iter().any(|refused| {
-            !refused.is_empty()
-                && pointer
-                    .strip_prefix(refused.as_str())
-                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        })
+        shape::within(&self.refused, pointer)
+    }
+
+    /// Returns whether the shape refused a list of tables, or the id of one of them: then a name
+    /// that is not in it may be one that was refused.
+    fn names_refused(&self, list: &str) -> bool {
+        let id = |pointer: &String| {
+            let rest = pointer.strip_prefix(list)?.strip_prefix('/')?;
+            rest.strip_suffix("/id")?.parse::<usize>().ok()
+        };
+        self.was_refused(list) || self.refused.iter().any(|pointer| id(pointer).is_some())
     }
 
     /// Refuses a table that lacks a key which only sometimes is required.

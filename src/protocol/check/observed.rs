@@ -132,7 +132,8 @@ impl Checker<'_> {
                 .map(|(name, _)| name.as_str())
                 .collect();
             for (i, split) in artefacts.keep_diff_for.iter().flatten().enumerate() {
-                if !splits.contains(&split.as_str()) {
+                let refused = self.was_refused(&child("/tasks/splits", split));
+                if !splits.contains(&split.as_str()) && !refused {
                     let place = Place::Value(format!("/artefacts/keep_diff_for/{i}"));
                     let message = format!("`{split}` is not declared under [tasks.splits]");
                     self.unknown(Code::UnknownSplit, place, message, split, &splits);

@@ -58,7 +58,7 @@ impl Checker<'_> {
                 &scope,
                 Expected::Bool,
             );
-            if stage.fits.is_some() && draft.cutoff.is_none() {
+            if stage.fits.is_some() && draft.cutoff.is_none() && !self.was_refused("/cutoff") {
                 self.refuse(
                     Code::MissingKey,
                     Place::Key(format!("{table}/fits")),
@@ -154,7 +154,8 @@ impl Checker<'_> {
         for (i, stop) in stops {
             let table = format!("/stops/{i}");
             self.expression(&format!("{table}/when"), &stop.when, scope, Expected::Bool);
-            if stop.scope == Some(StopScope::Stage) && draft.stages.is_empty() {
+            let staged = !draft.stages.is_empty() || self.was_refused("/stages");
+            if stop.scope == Some(StopScope::Stage) && !staged {
                 self.refuse(
                     Code::MissingKey,
                     Place::Value(format!("{table}/scope")),
@@ -167,7 +168,8 @@ impl Checker<'_> {
         for (i, hold) in holds {
             let table = format!("/holds/{i}");
             self.expression(&format!("{table}/when"), &hold.when, scope, Expected::Bool);
-            if hold.until.is_none() && draft.backoff.is_none() {
+            let unsaid = hold.until.is_none() && !self.was_refused(&format!("{table}/until"));
+            if unsaid && draft.backoff.is_none() && !self.was_refused("/backoff") {
                 let place = Place::Key(table.clone());
                 let message = format!("nothing says until when `{}` makes starts wait", hold.id.0);
                 self.push(
@@ -250,7 +252,7 @@ impl Checker<'_> {
     /// Refuses a name that is no arm of the protocol.
     pub(super) fn known_arm(&mut self, draft: &Draft, place: Place, name: &str) {
         let arms: Vec<&str> = draft.arms.iter().map(|arm| arm.id.0.as_str()).collect();
-        if !arms.contains(&name) {
+        if !arms.contains(&name) && !self.names_refused("/arms") {
             let message = format!("`{name}` is not an arm of this protocol");
             self.unknown(Code::UnknownArm, place, message, name, &arms);
         }
@@ -267,8 +269,11 @@ impl Checker<'_> {
             .iter()
             .map(|stage| (stage.id.0.clone(), object([("complete", Type::Bool)])));
         Scope::from([
-            ("readings".to_owned(), closed(readings.collect())),
-            ("stages".to_owned(), closed(stages.collect())),
+            (
+                "readings".to_owned(),
+                self.named("/readings", readings.collect()),
+            ),
+            ("stages".to_owned(), self.named("/stages", stages.collect())),
             ("now".to_owned(), Type::Time),
         ])
     }

@@ -56,17 +56,22 @@ impl Checker<'_> {
         tasks: &[Task],
         value: &Value,
     ) {
-        let mut found = find(draft, protocol, tasks);
+        let found = find(draft, protocol, tasks);
         // What follows from a slip that is told elsewhere is no finding of its own.
         let slips = self.refused.iter();
         let mut slips = slips.filter(|at| at.starts_with("/analysis/") || at.starts_with("/draw/"));
         let unsure = slips.next().is_some();
         let differing = self.defects.iter().any(|one| one.code == Code::ArmsDiffer);
-        found.retain(|weakness| match weakness.code {
-            Code::FewTasks => !unsure,
-            Code::UnequalLimits => !differing,
-            _ => true,
-        });
+        let follows = |code: Code| match code {
+            Code::FewTasks => unsure,
+            Code::UnequalLimits => differing,
+            Code::UnpinnedCommand => self.was_refused("/probes"),
+            Code::NoControl => self.was_refused("/controls"),
+            _ => false,
+        };
+        if self.was_refused("/limitations") {
+            return;
+        }
         let known: Vec<&str> = LOOKED_FOR
             .iter()
             .map(|code| code.text())
@@ -79,23 +84,25 @@ impl Checker<'_> {
             value.pointer(&child("/limitations", code.text())).is_some()
                 || misspelt.contains(&code.text())
         };
-        for weakness in &found {
-            if !named(weakness.code) {
-                let note = format!(
-                    "{}; or accept it under [limitations]: \"{}\" = \"why\"",
-                    way_out(weakness.code),
-                    weakness.code.text()
-                );
-                self.push(Defect {
-                    label: weakness.label.clone(),
-                    ..Defect::new(
-                        weakness.code,
-                        weakness.place.clone(),
-                        weakness.message.clone(),
-                    )
-                    .note(note)
-                });
+        let told = found
+            .iter()
+            .filter(|one| !follows(one.code) && !named(one.code));
+        let defects = told.map(|weakness| {
+            let code = weakness.code.text();
+            let way = way_out(weakness.code);
+            Defect {
+                code: weakness.code,
+                file: None,
+                place: weakness.place.clone(),
+                message: weakness.message.clone(),
+                label: weakness.label.clone(),
+                note: Some(format!(
+                    "{way}; or accept it under [limitations]: \"{code}\" = \"why\""
+                )),
             }
+        });
+        for defect in defects.collect::<Vec<_>>() {
+            self.push(defect);
         }
         for (code, reason) in &draft.limitations {
             let pointer = child("/limitations", code);
