@@ -64,9 +64,11 @@ fn without_null(schema: &mut Value) {
 pub struct Shape {
     /// Every defect of shape.
     pub defects: Vec<Defect>,
-    /// The file without what is unknown or mistyped, so that the rest can still be checked.
+    /// The file without what is unknown or mistyped, so that the rest can still be checked; what
+    /// must be there is stood in for.
     pub rest: Value,
-    /// JSON pointers of what was refused: whatever else is said of it follows from that.
+    /// JSON pointers of what was refused or stood in for: whatever else is said of it follows from
+    /// that.
     pub refused: Vec<String>,
 }
 
@@ -144,18 +146,30 @@ impl Shape {
                 _ if self.refused.contains(&pointer) => {}
                 kind => {
                     self.defects.push(value_defect(&error, &pointer, node));
-                    let spelling = matches!(
-                        kind,
-                        Kind::Pattern { .. } | Kind::Minimum { .. } | Kind::Maximum { .. }
-                    );
+                    let spelling = match kind {
+                        Kind::Pattern { .. } => true,
+                        Kind::Minimum { .. } | Kind::Maximum { .. } => {
+                            let number = error.instance().as_f64();
+                            number
+                                .is_some_and(|number| (0.0..=f64::from(u32::MAX)).contains(&number))
+                        }
+                        _ => false,
+                    };
                     if !spelling {
-                        remove(&mut self.rest, &pointer);
+                        let place = list_around(&self.rest, &pointer)
+                            .unwrap_or(&pointer)
+                            .to_owned();
+                        remove(&mut self.rest, &place);
+                        if place != pointer {
+                            self.refused.push(place);
+                        }
                     }
                     self.refused.push(pointer);
                 }
             }
         }
         self.whole_numbers(schema, value, "");
+        stand_in_for_missing(schema, &mut self.rest, "", &mut self.refused);
     }
 
     /// Refuses `2.0` where an integer is meant: JSON Schema takes them for the same, TOML does not.
@@ -207,6 +221,69 @@ pub fn within(places: &[String], pointer: &str) -> bool {
                 .strip_prefix(place.as_str())
                 .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     })
+}
+
+/// Puts something harmless where the language needs a value and none can be used, so that the rest
+/// can be checked; says where.
+fn stand_in_for_missing(
+    schema: &Value,
+    value: &mut Value,
+    pointer: &str,
+    refused: &mut Vec<String>,
+) {
+    match value {
+        Value::Object(object) => {
+            let known = schema.get("properties");
+            let required = schema.get("required").and_then(Value::as_array);
+            for key in required.into_iter().flatten().filter_map(Value::as_str) {
+                let schema = known.and_then(|known| known.get(key));
+                if let (false, Some(schema)) = (object.contains_key(key), schema) {
+                    object.insert(key.to_owned(), stand_in(schema));
+                    refused.push(child(pointer, key));
+                }
+            }
+            for (key, item) in object {
+                let schema = known
+                    .and_then(|known| known.get(key))
+                    .or_else(|| schema.get("additionalProperties"));
+                if let Some(schema) = schema {
+                    stand_in_for_missing(schema, item, &child(pointer, key), refused);
+                }
+            }
+        }
+        Value::Array(items) => {
+            if let Some(schema) = schema.get("items") {
+                for (i, item) in items.iter_mut().enumerate() {
+                    stand_in_for_missing(schema, item, &child(pointer, i), refused);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Returns a value that a schema takes.
+fn stand_in(schema: &Value) -> Value {
+    let listed = |key: &str| schema.get(key).and_then(|list| list.get(0)).cloned();
+    if let Some(value) = listed("enum").or_else(|| listed("examples")) {
+        return value;
+    }
+    let kind = schema.get("type");
+    match kind.and_then(Value::as_str) {
+        Some("object") => Value::Object(Map::new()),
+        Some("array") => Value::Array(Vec::new()),
+        Some("boolean") => Value::from(false),
+        Some("integer" | "number") => schema.get("minimum").cloned().unwrap_or(Value::from(1)),
+        _ => Value::from("stand-in"),
+    }
+}
+
+/// Returns the list of plain values that a place lies in, if it does.
+fn list_around<'p>(value: &Value, pointer: &'p str) -> Option<&'p str> {
+    let (list, _) = pointer.rsplit_once('/')?;
+    let items = value.pointer(list)?.as_array()?;
+    let plain = |item: &Value| !item.is_object();
+    items.iter().all(plain).then_some(list)
 }
 
 /// Returns the only table of the language that has all of several keys, or the only list of tables:

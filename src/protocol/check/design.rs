@@ -108,7 +108,8 @@ impl Checker<'_> {
         let path = draft.tasks.frame.0.as_str();
         let place = Place::Value("/tasks/frame".to_owned());
         self.fields(draft);
-        if draft.tasks.is_open() || !self.inside(place.clone(), path) {
+        let refused = self.was_refused("/tasks/frame");
+        if draft.tasks.is_open() || refused || !self.inside(place.clone(), path) {
             return Vec::new();
         }
         let bytes = match self.folder.read(path, frame::FRAME_MAX) {
@@ -299,7 +300,7 @@ impl Checker<'_> {
     /// Checks the classes of a ranked draw: only it has them, and each is a regular expression.
     fn classes(&mut self, draw: &draft::Draw) {
         let Some(classes) = &draw.classes else { return };
-        if draw.method != DrawMethod::Ranked {
+        if draw.method != DrawMethod::Ranked && !self.was_refused("/draw/method") {
             self.refuse(
                 Code::UnknownKey,
                 Place::Key("/draw/classes".to_owned()),

@@ -42,13 +42,9 @@ impl Checker<'_> {
             .analysis
             .as_ref()
             .map(|analysis| analysis.reference.0.as_str());
-        let Some(reference) = arms
-            .iter()
-            .position(|arm| Some(arm.id.as_str()) == reference)
-            .or((!arms.is_empty()).then_some(0))
-        else {
-            return;
-        };
+        let is_reference = |arm: &Arm| reference.is_none_or(|id| arm.id == id);
+        // That the reference is none of the arms is told there.
+        let reference = arms.iter().position(is_reference);
         for (i, arm) in arms.iter().enumerate() {
             for (j, word) in arm
                 .differs
@@ -65,10 +61,17 @@ impl Checker<'_> {
                     DIFFERENCES,
                 );
             }
-            if i == reference || self.was_refused(&format!("/arms/{i}/differs")) {
+            let Some(reference) = reference.filter(|reference| *reference != i) else {
+                continue;
+            };
+            if self.was_refused(&format!("/arms/{i}/differs")) {
                 continue;
             }
             for (key, differs) in differing(draft, arms, reference, i) {
+                let refused = |arm: usize| self.was_refused(&format!("/arms/{arm}/{key}"));
+                if refused(i) || refused(reference) {
+                    continue;
+                }
                 if differs && key == "containment" {
                     let message = format!(
                         "`{}` has another containment than `{}`; it is equal for all arms",

@@ -60,7 +60,7 @@ pub fn check(bytes: &[u8], folder: &dyn Folder) -> Result<Checked, Vec<Defect>> 
     let checked = match read_draft(shape.rest) {
         Ok(draft) => checker.meaning(&draft, source.value()),
         Err(defect) => {
-            // What the shape refused may be needed for the rest; only a surprise is told.
+            // What the shape refused may be too much for the rest; only a surprise is told.
             if shape.defects.is_empty() {
                 checker.push(*defect);
             }

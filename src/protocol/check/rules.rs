@@ -4,11 +4,11 @@
 //! is checked all the same.
 
 use super::Checker;
-use super::expressions::{closed, object};
+use super::expressions::object;
 use super::literals::micro_dollars;
 use crate::protocol::defect::{Code, Defect, Place};
 use crate::protocol::draft::{
-    Backoff, Budget, BudgetCounts, BudgetUnknown, Draft, ReadingFrom, Stage, StopScope,
+    Backoff, Budget, BudgetCounts, BudgetUnknown, Draft, Reading, ReadingFrom, Stage, StopScope,
 };
 use crate::protocol::expression::{Expected, Scope, Type};
 
@@ -105,10 +105,7 @@ impl Checker<'_> {
         for (i, reading) in draft.readings.iter().enumerate() {
             let table = format!("/readings/{i}");
             let scope = Scope::from([
-                (
-                    "reading".to_owned(),
-                    closed(self.declared(&format!("{table}/fields"), &reading.fields)),
-                ),
+                ("reading".to_owned(), self.reading(i, reading)),
                 ("now".to_owned(), Type::Time),
             ]);
             self.expression_if(
@@ -128,6 +125,7 @@ impl Checker<'_> {
                         "what is executed for a reading from a command",
                     );
                 }
+                _ if self.was_refused(&format!("{table}/from")) => {}
                 (Some(_), _) => self.refuse(
                     Code::UnknownKey,
                     Place::Key(format!("{table}/command")),
@@ -190,6 +188,7 @@ impl Checker<'_> {
         self.duration("/backoff/wait_max", Some(&backoff.wait_max));
         if let (Some(initial), Some(max)) = (initial, max)
             && initial > max
+            && !self.was_refused("/backoff/max")
         {
             self.refuse(
                 Code::Range,
@@ -203,6 +202,9 @@ impl Checker<'_> {
         let max_place = Place::Value(format!("{table}/max"));
         let max = budget.max.0.as_str().and_then(micro_dollars);
         let reserve = budget.reserve.as_ref().and_then(|reserve| reserve.micros());
+        if self.was_refused(&format!("{table}/counts")) {
+            return;
+        }
         match (budget.counts, max) {
             (BudgetCounts::Cost, None) => self.refuse(
                 Code::Type,
@@ -258,12 +260,22 @@ impl Checker<'_> {
         }
     }
 
+    /// Returns the type of a reading; one whose fields were refused may have any.
+    fn reading(&self, i: usize, reading: &Reading) -> Type {
+        let pointer = format!("/readings/{i}/fields");
+        Type::Object {
+            fields: self.declared(&pointer, &reading.fields),
+            closed: !self.was_refused(&pointer),
+        }
+    }
+
     /// Returns the names that stops, holds and stages may read.
     fn rule_scope(&self, draft: &Draft) -> Scope {
-        let readings = draft.readings.iter().enumerate().map(|(i, reading)| {
-            let fields = self.declared(&format!("/readings/{i}/fields"), &reading.fields);
-            (reading.id.0.clone(), closed(fields))
-        });
+        let readings = draft
+            .readings
+            .iter()
+            .enumerate()
+            .map(|(i, reading)| (reading.id.0.clone(), self.reading(i, reading)));
         let stages = draft
             .stages
             .iter()

@@ -62,11 +62,13 @@ impl Checker<'_> {
         let mut slips = slips.filter(|at| at.starts_with("/analysis/") || at.starts_with("/draw/"));
         let unsure = slips.next().is_some();
         let differing = self.defects.iter().any(|one| one.code == Code::ArmsDiffer);
+        let slip_in = |table: &str| self.refused.iter().any(|at| at.starts_with(table));
         let follows = |code: Code| match code {
             Code::FewTasks => unsure,
             Code::UnequalLimits => differing,
-            Code::UnpinnedCommand => self.was_refused("/probes"),
-            Code::NoControl => self.was_refused("/controls"),
+            Code::UnpinnedCommand => slip_in("/probes"),
+            Code::NoControl => slip_in("/controls"),
+            Code::MissingUnbounded => slip_in("/outcomes"),
             _ => false,
         };
         if self.was_refused("/limitations") {
@@ -116,6 +118,7 @@ impl Checker<'_> {
                     &known,
                 );
             } else if self.defects.is_empty()
+                && self.refused.is_empty()
                 && !NOT_LOOKED_FOR.contains(&code.as_str())
                 && !found.iter().any(|weakness| weakness.code.text() == code)
             {
