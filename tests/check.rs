@@ -251,6 +251,44 @@ fn every_malformed_report_is_refused_at_its_line() {
     assert!(scorer.read_report(&large).is_err());
 }
 
+/// Every slip of one key or one value is told once, and nothing that follows from it.
+#[test]
+fn one_slip_is_one_defect() {
+    let base = fs::read_to_string(protocols().join("base.toml")).unwrap();
+    let lines: Vec<&str> = base.lines().collect();
+    let mut complaints = Vec::new();
+    for (i, line) in lines.iter().enumerate() {
+        let Some((key, value)) = line.split_once(" = ") else {
+            continue;
+        };
+        let other = if value.starts_with('"') {
+            "7"
+        } else {
+            "\"zq\""
+        };
+        let misspelt = match key.strip_suffix('"') {
+            Some(key) => format!("{key}x\" = {value}"),
+            None => format!("{key}x = {value}"),
+        };
+        for (slip, least) in [
+            (misspelt, 1),
+            (format!("{key} = {other}"), 1),
+            (String::new(), 0),
+        ] {
+            let mut lines = lines.clone();
+            lines[i] = &slip;
+            let text = lines.join("\n");
+            let found = check(text.as_bytes(), &DiskFolder::at(&protocols())).err();
+            let found = found.unwrap_or_default();
+            if found.len() > 1 || found.len() < least {
+                let drawn = render::defects("base.toml", &text, &found, |_| None);
+                complaints.push(format!("line {}, `{slip}`:\n{drawn}", i + 1));
+            }
+        }
+    }
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+}
+
 /// Codes that no stored protocol and no stored frame causes, with the reason.
 const NOT_STORED: &[(Code, &str)] = &[
     (Code::Unreadable, "who may read a file is not kept with it"),

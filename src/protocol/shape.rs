@@ -122,10 +122,12 @@ impl Shape {
                 Kind::AdditionalProperties { unexpected } => {
                     let keys: Vec<&str> = unexpected.iter().map(String::as_str).collect();
                     let table = table_of(schema, &keys);
-                    self.refused.extend(table.map(|table| child("", table)));
+                    let headless = table.as_ref();
+                    self.refused
+                        .extend(headless.map(|table| format!("/{}", table.replace('.', "/"))));
                     for key in unexpected.iter().take(DEFECTS_MAX) {
                         let place = child(&pointer, key);
-                        self.defects.push(match table {
+                        self.defects.push(match &table {
                             Some(table) => headless_key(&place, table),
                             None => unknown_key(&place, key, node),
                         });
@@ -288,18 +290,25 @@ fn list_around<'p>(value: &Value, pointer: &'p str) -> Option<&'p str> {
 
 /// Returns the only table of the language that has all of several keys, or the only list of tables:
 /// its header is missing where they stand.
-fn table_of<'s>(schema: &'s Value, keys: &[&str]) -> Option<&'s str> {
+fn table_of(schema: &Value, keys: &[&str]) -> Option<String> {
     if keys.len() < 2 {
         return None;
     }
-    let tables = schema.get("properties").and_then(Value::as_object)?;
+    let outer = schema.get("properties")?.as_object()?;
+    let inner = outer.iter().flat_map(|(name, table)| {
+        let tables = table.get("properties").and_then(Value::as_object);
+        let dotted = move |(key, table)| (format!("{name}.{key}"), table);
+        tables.into_iter().flatten().map(dotted)
+    });
+    let tables = outer.iter().map(|(name, table)| (name.clone(), table));
+    let tables: Vec<(String, &Value)> = tables.chain(inner).collect();
     ["/properties", "/items/properties"].iter().find_map(|at| {
         let mut fitting = tables.iter().filter(|(_, table)| {
             let known = table.pointer(at);
             known.is_some_and(|known| keys.iter().all(|key| known.get(key).is_some()))
         });
         match (fitting.next(), fitting.next()) {
-            (Some((name, _)), None) => Some(name.as_str()),
+            (Some((name, _)), None) => Some(name.clone()),
             _ => None,
         }
     })
