@@ -24,19 +24,18 @@ pub(super) struct Rank {
 }
 
 impl Classes {
-    /// Reads classes; refuses with the place of the first that cannot be read, and why.
+    /// Reads classes; says why the first that cannot be read cannot.
     ///
     /// Ids are ASCII, and so are the classes' words for letters and digits.
-    pub(super) fn read(classes: &[String]) -> Result<Self, (usize, String)> {
-        let read = |(i, text): (usize, &String)| {
+    pub(super) fn read(classes: &[String]) -> Result<Self, String> {
+        let read = |text: &String| {
             let built = RegexBuilder::new(text)
                 .unicode(false)
                 .size_limit(COMPILED_MAX)
                 .build();
-            built.map_err(|error| (i, plain(&error)))
+            built.map_err(|error| plain(&error))
         };
-        let classes = classes.iter().enumerate().map(read);
-        classes.collect::<Result<_, _>>().map(Self)
+        classes.iter().map(read).collect::<Result<_, _>>().map(Self)
     }
 
     /// Returns where an id stands.
@@ -68,15 +67,12 @@ impl Classes {
 /// Returns why a class cannot be read, as one plain sentence.
 fn plain(error: &regex::Error) -> String {
     match error {
-        regex::Error::CompiledTooBig(_) => {
-            "the expression is too large; make it simpler".to_owned()
-        }
+        regex::Error::CompiledTooBig(_) => "it is too large".to_owned(),
         error => {
             // The last line says why; those before draw where.
             let text = error.to_string();
             let reason = text.lines().last().unwrap_or_default();
-            let reason = reason.strip_prefix("error: ").unwrap_or(reason);
-            format!("this is not a regular expression: {reason}")
+            reason.strip_prefix("error: ").unwrap_or(reason).to_owned()
         }
     }
 }
@@ -130,10 +126,8 @@ mod tests {
     #[test]
     fn what_is_no_expression_is_named() {
         let classes = ["^ok$".to_owned(), "(".to_owned()];
-        let (place, reason) = Classes::read(&classes).unwrap_err();
-        assert_eq!(place, 1);
-        assert_eq!(reason, "this is not a regular expression: unclosed group");
-        let (_, reason) = Classes::read(&["(a{1000}){1000}".to_owned()]).unwrap_err();
-        assert_eq!(reason, "the expression is too large; make it simpler");
+        assert_eq!(Classes::read(&classes).unwrap_err(), "unclosed group");
+        let large = ["(a{1000}){1000}".to_owned()];
+        assert_eq!(Classes::read(&large).unwrap_err(), "it is too large");
     }
 }

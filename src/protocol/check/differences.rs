@@ -26,7 +26,14 @@ const DIFFERENCES: &[&str] = &[
 ];
 
 /// Keys whose difference is a weakness too.
-pub(super) const LIMITS: &[&str] = &["timeout", "grace", "output_max"];
+pub(super) const LIMITS: &[&str] = &[
+    "timeout",
+    "grace",
+    "output_max",
+    "memory_max",
+    "processes_max",
+    "cpu_time_max",
+];
 
 impl Checker<'_> {
     /// Refuses a difference from the reference that the arm does not declare.
@@ -35,13 +42,9 @@ impl Checker<'_> {
             .analysis
             .as_ref()
             .map(|analysis| analysis.reference.0.as_str());
-        let Some(reference) = arms
-            .iter()
-            .position(|arm| Some(arm.id.as_str()) == reference)
-            .or((!arms.is_empty()).then_some(0))
-        else {
-            return;
-        };
+        let is_reference = |arm: &Arm| reference.is_none_or(|id| arm.id == id);
+        // That the reference is none of the arms is told there.
+        let reference = arms.iter().position(is_reference);
         for (i, arm) in arms.iter().enumerate() {
             for (j, word) in arm
                 .differs
@@ -58,10 +61,29 @@ impl Checker<'_> {
                     DIFFERENCES,
                 );
             }
-            if i == reference {
+            let Some(reference) = reference.filter(|reference| *reference != i) else {
+                continue;
+            };
+            if self.was_refused(&format!("/arms/{i}/differs")) {
                 continue;
             }
             for (key, differs) in differing(&arms[reference], arm) {
+                let refused = |arm: usize| self.was_refused(&format!("/arms/{arm}/{key}"));
+                if refused(i) || refused(reference) {
+                    continue;
+                }
+                if differs && key == "containment" {
+                    let message = format!(
+                        "`{}` has another containment than `{}`; it is equal for all arms",
+                        arm.id, arms[reference].id
+                    );
+                    let place = Place::Value(format!("/arms/{i}/{key}"));
+                    self.push(
+                        Defect::new(Code::ArmsDiffer, place, message)
+                            .note("write it once, under [execution]"),
+                    );
+                    continue;
+                }
                 // A word that is nearly the key is told as a slip of its own.
                 let means = |word: &String| {
                     word == key || nearest(word, DIFFERENCES.iter().copied()) == Some(key)
@@ -103,7 +125,7 @@ impl Checker<'_> {
 }
 
 /// Returns a limit of an arm in words, for the keys that have one.
-fn limit_text(arm: &Arm, key: &str) -> Option<String> {
+pub(super) fn limit_text(arm: &Arm, key: &str) -> Option<String> {
     match key {
         "timeout" => Some(
             arm.execution
@@ -116,8 +138,9 @@ fn limit_text(arm: &Arm, key: &str) -> Option<String> {
     }
 }
 
-/// Returns for each key in which arms can differ whether two arms do.
-fn differing(a: &Arm, b: &Arm) -> [(&'static str, bool); 16] {
+/// Returns for each key in which arms can differ whether two arms do, by what holds for them: what
+/// an arm does not say itself is said under `[execution]`.
+pub(super) fn differing(a: &Arm, b: &Arm) -> [(&'static str, bool); 16] {
     let (x, y) = (&a.execution, &b.execution);
     [
         ("command", a.command != b.command),

@@ -279,7 +279,7 @@ impl Checker<'_> {
                     self.refuse(Code::UnknownOutcome, place, message);
                 }
                 // That the primary outcome is unknown is told there.
-                None if named.is_none() => {}
+                None if named.is_none() || self.names_refused("/outcomes") => {}
                 None => {
                     let ids: Vec<&str> =
                         draft.outcomes.iter().map(|one| one.id.0.as_str()).collect();

@@ -18,9 +18,11 @@ impl Checker<'_> {
     /// Returns the names that outcomes may read, before any outcome is declared.
     pub(super) fn scopes(&mut self, draft: &Draft, tasks: &[Task]) -> Scope {
         let mut scope = self.seen(draft);
-        scope.insert("task".to_owned(), task_type(draft, tasks));
+        scope.insert("task".to_owned(), self.task_type(draft, tasks));
         if draft.claim.is_some() {
             scope.insert("claim".to_owned(), object([("done", Type::Bool)]));
+        } else if self.was_refused("/claim") {
+            scope.insert("claim".to_owned(), Type::Any);
         }
         if let Some(judge) = &draft.judge {
             let schema = self.schema(&judge.schema.0);
@@ -28,6 +30,8 @@ impl Checker<'_> {
                 "report".to_owned(),
                 schema.map_or(Type::Any, |schema| schema_type(&schema)),
             );
+        } else if self.was_refused("/judge") {
+            scope.insert("report".to_owned(), Type::Any);
         }
         scope
     }
@@ -35,13 +39,66 @@ impl Checker<'_> {
     /// Returns what is seen of a run without judging it.
     pub(super) fn seen(&self, draft: &Draft) -> Scope {
         let mut scope = Scope::from([("run".to_owned(), run_type())]);
-        if draft.observation.is_some() {
+        if draft.observation.is_some() || self.was_refused("/observation") {
             scope.insert("observed".to_owned(), Type::Any);
         }
         scope
     }
 
+    fn task_type(&self, draft: &Draft, tasks: &[Task]) -> Type {
+        if let Some(fields) = &draft.tasks.fields {
+            let mut fields = self.declared("/tasks/fields", fields);
+            for name in ["id", "split", "dir"] {
+                fields.entry(name.to_owned()).or_insert(Type::Text);
+            }
+            return closed(fields);
+        }
+        let mut fields: BTreeMap<&str, Type> = BTreeMap::new();
+        let objects = tasks.iter().filter_map(|task| task.fields.as_object());
+        for (name, value) in objects.flatten() {
+            let found = value_type(value);
+            match fields.get_mut(name.as_str()) {
+                Some(known) if *known == found => {}
+                Some(known) => *known = std::mem::replace(known, Type::Any).join(found),
+                None => drop(fields.insert(name, found)),
+            }
+        }
+        let fields = fields.into_iter();
+        Type::Object {
+            fields: fields.map(|(name, kind)| (name.to_owned(), kind)).collect(),
+            closed: !tasks.is_empty(),
+        }
+    }
+
+    /// Returns the types of declared fields; a field whose type was refused may be anything.
+    pub(super) fn declared(
+        &self,
+        pointer: &str,
+        fields: &BTreeMap<String, FieldKind>,
+    ) -> BTreeMap<String, Type> {
+        let mut types = declared(fields);
+        for refused in &self.refused {
+            if let Some((table, name)) = refused.rsplit_once('/')
+                && table == pointer
+            {
+                types.entry(name.to_owned()).or_insert(Type::Any);
+            }
+        }
+        types
+    }
+
+    /// Returns the type of a table of things with ids; some may have been refused.
+    pub(super) fn named(&self, list: &str, fields: BTreeMap<String, Type>) -> Type {
+        Type::Object {
+            fields,
+            closed: !self.names_refused(list),
+        }
+    }
+
     fn schema(&self, path: &str) -> Option<Value> {
+        if self.was_refused("/judge/schema") {
+            return None;
+        }
         canonical::read(&self.folder.read(path, SCHEMA_MAX).ok()?).ok()
     }
 
@@ -108,7 +165,7 @@ pub(super) fn closed(fields: BTreeMap<String, Type>) -> Type {
 }
 
 /// Returns the type of declared fields.
-pub(super) fn declared(fields: &BTreeMap<String, FieldKind>) -> BTreeMap<String, Type> {
+fn declared(fields: &BTreeMap<String, FieldKind>) -> BTreeMap<String, Type> {
     let kind = |kind: &FieldKind| match kind {
         FieldKind::Integer => Type::Int,
         FieldKind::Number => Type::Number,
@@ -120,31 +177,6 @@ pub(super) fn declared(fields: &BTreeMap<String, FieldKind>) -> BTreeMap<String,
         .iter()
         .map(|(name, field)| (name.clone(), kind(field)))
         .collect()
-}
-
-fn task_type(draft: &Draft, tasks: &[Task]) -> Type {
-    if let Some(fields) = &draft.tasks.fields {
-        let mut fields = declared(fields);
-        for name in ["id", "split", "dir"] {
-            fields.entry(name.to_owned()).or_insert(Type::Text);
-        }
-        return closed(fields);
-    }
-    let mut fields: BTreeMap<&str, Type> = BTreeMap::new();
-    let objects = tasks.iter().filter_map(|task| task.fields.as_object());
-    for (name, value) in objects.flatten() {
-        let found = value_type(value);
-        match fields.get_mut(name.as_str()) {
-            Some(known) if *known == found => {}
-            Some(known) => *known = std::mem::replace(known, Type::Any).join(found),
-            None => drop(fields.insert(name, found)),
-        }
-    }
-    let fields = fields.into_iter();
-    Type::Object {
-        fields: fields.map(|(name, kind)| (name.to_owned(), kind)).collect(),
-        closed: !tasks.is_empty(),
-    }
 }
 
 /// Returns the type that a value has; what is inside lists and objects is left open.

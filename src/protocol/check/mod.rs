@@ -17,7 +17,7 @@ mod secret;
 mod templates;
 mod weakness;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ use super::frame::{self, Drawn, Task};
 use super::model::Protocol;
 use super::registration::Registration;
 use super::shape;
-use super::source::{self, Source};
+use super::source::{self, Source, line_of};
 use super::template;
 use crate::units::Digest;
 
@@ -63,7 +63,7 @@ pub fn check(bytes: &[u8], folder: &dyn Folder) -> Result<Checked, Vec<Defect>> 
     let checked = match read_draft(shape.rest) {
         Ok(draft) => checker.meaning(&draft, source.value()),
         Err(defect) => {
-            // What the shape refused may be needed for the rest; only a surprise is told.
+            // What the shape refused may be too much for the rest; only a surprise is told.
             if shape.defects.is_empty() {
                 checker.push(*defect);
             }
@@ -79,6 +79,8 @@ pub fn check(bytes: &[u8], folder: &dyn Folder) -> Result<Checked, Vec<Defect>> 
                 (defect.file.clone(), source.span(&defect.place).start)
             });
             defects.dedup();
+            let line = |defect: &Defect| line_of(text, source.span(&defect.place).start);
+            let mut defects = each_name_once(defects, line);
             if defects.len() > DEFECTS_MAX {
                 let more = defects.len() - DEFECTS_MAX;
                 let message = format!("{more} more defects are not shown; mend these first");
@@ -93,6 +95,44 @@ pub fn check(bytes: &[u8], folder: &dyn Folder) -> Result<Checked, Vec<Defect>> 
 /// Returns a table's meaning where there is one; nothing where it was refused.
 fn all_or_none<T>(given: bool, meaning: Option<T>) -> Option<Option<T>> {
     (given == meaning.is_some()).then_some(meaning)
+}
+
+/// Tells a name that is nowhere declared once, with the other lines that have it.
+fn each_name_once(defects: Vec<Defect>, line: impl Fn(&Defect) -> usize) -> Vec<Defect> {
+    const NAMES: &[Code] = &[
+        Code::UnknownKey,
+        Code::UnknownName,
+        Code::UnknownArm,
+        Code::UnknownOutcome,
+    ];
+    let mut told: Vec<(Defect, BTreeSet<usize>)> = Vec::new();
+    for defect in defects {
+        let same = told.iter_mut().find(|(earlier, _)| {
+            NAMES.contains(&defect.code)
+                && (earlier.code, &earlier.message) == (defect.code, &defect.message)
+        });
+        match same {
+            Some((_, lines)) => {
+                lines.insert(line(&defect));
+            }
+            None => told.push((defect, BTreeSet::new())),
+        }
+    }
+    let with_lines = |(mut defect, mut lines): (Defect, BTreeSet<usize>)| {
+        lines.remove(&line(&defect));
+        let lines: Vec<String> = lines.iter().map(usize::to_string).collect();
+        let same = match lines.as_slice() {
+            [] => return defect,
+            [only] => format!("the same on line {only}"),
+            [rest @ .., last] => format!("the same on lines {} and {last}", rest.join(", ")),
+        };
+        defect.note = Some(match defect.note {
+            Some(note) => format!("{note}; {same}"),
+            None => same,
+        });
+        defect
+    };
+    told.into_iter().map(with_lines).collect()
 }
 
 /// Reads the draft types; what they refuse and the schema does not is a defect all the same.
@@ -184,7 +224,7 @@ impl Checker<'_> {
         let claim = self.claim(draft);
         let judge = self.judge(draft);
         let scoring = self.scoring(draft, &scopes);
-        let rule_scope = rules::scope(draft);
+        let rule_scope = self.rule_scope(draft);
         let stages = self.stages(draft, &rule_scope);
         let outage = self.outage(draft);
         let readings = self.readings(draft);
@@ -264,12 +304,17 @@ impl Checker<'_> {
 
     /// Returns whether the shape refused a place, or one around it.
     fn was_refused(&self, pointer: &str) -> bool {
-        self.refused.iter().any(|refused| {
-            !refused.is_empty()
-                && pointer
-                    .strip_prefix(refused.as_str())
-                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        })
+        shape::within(&self.refused, pointer)
+    }
+
+    /// Returns whether the shape refused a list of tables, or the id of one of them: then a name
+    /// that is not in it may be one that was refused.
+    fn names_refused(&self, list: &str) -> bool {
+        let id = |pointer: &String| {
+            let rest = pointer.strip_prefix(list)?.strip_prefix('/')?;
+            rest.strip_suffix("/id")?.parse::<usize>().ok()
+        };
+        self.was_refused(list) || self.refused.iter().any(|pointer| id(pointer).is_some())
     }
 
     /// Refuses a table that lacks a key which only sometimes is required.

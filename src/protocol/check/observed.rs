@@ -65,6 +65,7 @@ impl Checker<'_> {
                     self.refuse(Code::Type, place, message);
                 }
             }
+            self.probe_lists(&table, probe);
             let lists = [
                 ("expect_absent", probe.expect_absent.is_some()),
                 ("record_only", probe.record_only.is_some()),
@@ -80,6 +81,30 @@ impl Checker<'_> {
             }
         }
         draft.probes.iter().map(probe).collect()
+    }
+
+    /// Refuses a key of a probe's output that is expected and is to be absent or ignored as well.
+    fn probe_lists(&mut self, table: &str, probe: &draft::Probe) {
+        let expected = probe.expect.as_ref().and_then(Value::as_object);
+        for (list, keys, otherwise) in [
+            ("expect_absent", &probe.expect_absent, "must be absent"),
+            ("record_only", &probe.record_only, "is only recorded"),
+        ] {
+            let pointer = format!("{table}/{list}");
+            let keys = keys.as_deref().unwrap_or_default();
+            self.once(&pointer, keys);
+            for (i, key) in keys.iter().enumerate() {
+                if expected.is_some_and(|expected| expected.contains_key(key)) {
+                    self.refuse(
+                        Code::DuplicateId,
+                        Place::Value(format!("{pointer}/{i}")),
+                        format!(
+                            "`{key}` has a value under `expect` and {otherwise} here; keep one"
+                        ),
+                    );
+                }
+            }
+        }
     }
 
     pub(super) fn observation(&mut self, draft: &Draft, outcomes: &Scope) -> Option<Observation> {
@@ -118,11 +143,16 @@ impl Checker<'_> {
     pub(super) fn artefacts(&mut self, draft: &Draft) -> Option<Artefacts> {
         let artefacts = draft.artefacts.as_ref()?;
         self.once("/artefacts/keep", &artefacts.keep);
+        for (i, pattern) in artefacts.keep.iter().enumerate() {
+            self.inside(Place::Value(format!("/artefacts/keep/{i}")), pattern);
+        }
         let splits = draft.tasks.splits.iter().flatten();
         let splits: Vec<&str> = splits.map(|(name, _)| name.as_str()).collect();
         let keep_diff_for = artefacts.keep_diff_for.clone().unwrap_or_default();
+        self.once("/artefacts/keep_diff_for", &keep_diff_for);
         for (i, split) in keep_diff_for.iter().enumerate() {
-            if !splits.contains(&split.as_str()) {
+            let refused = self.was_refused(&child("/tasks/splits", split));
+            if !splits.contains(&split.as_str()) && !refused {
                 let place = Place::Value(format!("/artefacts/keep_diff_for/{i}"));
                 let message = format!("`{split}` is not declared under [tasks.splits]");
                 self.unknown(Code::UnknownSplit, place, message, split, &splits);

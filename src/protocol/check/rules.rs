@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 use super::Checker;
-use super::expressions::{closed, declared, object, text};
+use super::expressions::{object, text};
 use crate::protocol::defect::{Code, Defect, Place};
 use crate::protocol::draft::{self, Draft};
 use crate::protocol::expression::{Expected, Scope, Type};
@@ -18,14 +18,19 @@ use crate::units::{Money, Ratio, Time};
 
 impl Checker<'_> {
     pub(super) fn stages(&mut self, draft: &Draft, scope: &Scope) -> Option<Vec<Stage>> {
-        let places = draft.stages.iter().enumerate();
-        self.distinct(places.map(|(i, stage)| (format!("/stages/{i}/id"), stage.id.0.as_str())));
+        let names = draft.stages.iter().map(|stage| stage.id.0.as_str());
+        let names: Vec<&str> = names.collect();
+        let places = names.iter().enumerate();
+        self.distinct(places.map(|(i, id)| (format!("/stages/{i}/id"), *id)));
         let mut scope = scope.clone();
         scope.insert("gates".to_owned(), object([("go", Type::Bool)]));
         let mut stages = Some(Vec::new());
         for (i, stage) in draft.stages.iter().enumerate() {
             let table = format!("/stages/{i}");
             let opens = stage.opens.as_ref();
+            if let Some(opens) = opens {
+                self.opens_after(&format!("{table}/opens"), &opens.0, &names[i..]);
+            }
             self.expression_if(&format!("{table}/opens"), opens, &scope, Expected::Bool);
             let fits = match &stage.fits {
                 Some(fits) => self.fits(draft, &format!("{table}/fits"), fits).map(Some),
@@ -48,7 +53,7 @@ impl Checker<'_> {
     }
 
     fn fits(&mut self, draft: &Draft, table: &str, fits: &draft::Fits) -> Option<Fits> {
-        if draft.cutoff.is_none() {
+        if draft.cutoff.is_none() && !self.was_refused("/cutoff") {
             self.refuse(
                 Code::MissingKey,
                 Place::Key(table.to_owned()),
@@ -68,6 +73,23 @@ impl Checker<'_> {
             margin: margin?,
             estimate: fits.estimate,
         })
+    }
+
+    /// Refuses a stage that waits for itself or for one after it.
+    fn opens_after(&mut self, pointer: &str, text: &str, not_before: &[&str]) {
+        for (i, id) in not_before.iter().enumerate() {
+            let spellings = [format!("stages['{id}']"), format!("stages[\"{id}\"]")];
+            let found = spellings.iter().find_map(|spelling| text.find(spelling));
+            let Some(start) = found else { continue };
+            let message = if i == 0 {
+                "the stage would wait for itself, and never open".to_owned()
+            } else {
+                format!("the stage `{id}` stands after this one; a stage waits for those before it")
+            };
+            let length = spellings[0].len();
+            let place = Place::Within(pointer.to_owned(), start..start + length);
+            self.refuse(Code::UnknownName, place, message);
+        }
     }
 
     pub(super) fn outage(&mut self, draft: &Draft) -> Option<Outage> {
@@ -98,13 +120,14 @@ impl Checker<'_> {
         self.distinct(ids.map(|(i, one)| (format!("/readings/{i}/id"), one.id.0.as_str())));
         let readings = draft.readings.iter().enumerate();
         readings
-            .map(|(i, reading)| self.reading(&format!("/readings/{i}"), reading))
+            .map(|(i, reading)| self.reading(i, reading))
             .collect()
     }
 
-    fn reading(&mut self, table: &str, reading: &draft::Reading) -> Reading {
+    fn reading(&mut self, i: usize, reading: &draft::Reading) -> Reading {
+        let table = &format!("/readings/{i}");
         let scope = Scope::from([
-            ("reading".to_owned(), closed(declared(&reading.fields))),
+            ("reading".to_owned(), self.reading_type(i, reading)),
             ("now".to_owned(), Type::Time),
         ]);
         let unknown_when = reading.unknown_when.as_ref();
@@ -155,6 +178,14 @@ impl Checker<'_> {
         for (i, stop) in draft.stops.iter().enumerate() {
             let table = format!("/stops/{i}");
             self.expression(&format!("{table}/when"), &stop.when, scope, Expected::Bool);
+            let staged = !draft.stages.is_empty() || self.was_refused("/stages");
+            if stop.scope == Some(StopScope::Stage) && !staged {
+                self.refuse(
+                    Code::MissingKey,
+                    Place::Value(format!("{table}/scope")),
+                    "there is no stage to end: the plan has no `[[stages]]`",
+                );
+            }
             let shows = stop.shows.as_ref();
             self.expression_if(&format!("{table}/shows"), shows, scope, Expected::Number);
             stops.push(Stop {
@@ -174,6 +205,15 @@ impl Checker<'_> {
         for (i, hold) in draft.holds.iter().enumerate() {
             let table = format!("/holds/{i}");
             self.expression(&format!("{table}/when"), &hold.when, scope, Expected::Bool);
+            let unsaid = hold.until.is_none() && !self.was_refused(&format!("{table}/until"));
+            if unsaid && draft.backoff.is_none() && !self.was_refused("/backoff") {
+                let place = Place::Key(table.clone());
+                let message = format!("nothing says until when `{}` makes starts wait", hold.id.0);
+                self.push(
+                    Defect::new(Code::MissingKey, place, message)
+                        .note("give it `until`, or the protocol a table `[backoff]`"),
+                );
+            }
             let (until, shows) = (hold.until.as_ref(), hold.shows.as_ref());
             self.expression_if(&format!("{table}/until"), until, scope, Expected::Any);
             self.expression_if(&format!("{table}/shows"), shows, scope, Expected::Number);
@@ -195,7 +235,7 @@ impl Checker<'_> {
         let reset_margin = self.duration("/backoff/reset_margin", Some(&backoff.reset_margin));
         let wait_max = self.duration("/backoff/wait_max", Some(&backoff.wait_max));
         let (initial, max) = (initial?, max?);
-        if initial > max {
+        if initial > max && !self.was_refused("/backoff/max") {
             self.refuse(
                 Code::Range,
                 Place::Value("/backoff/initial".to_owned()),
@@ -233,6 +273,9 @@ impl Checker<'_> {
             .map(|reserve| reserve.0.parse::<Money>());
         let reserve = reserve.transpose().ok()?;
         let max_place = Place::Value(format!("{table}/max"));
+        if self.was_refused(&format!("{table}/counts")) {
+            return None;
+        }
         match (budget.counts, max?) {
             (BudgetCounts::Cost, BudgetMax::Count(_)) => self.refuse(
                 Code::Type,
@@ -254,7 +297,19 @@ impl Checker<'_> {
             }
             _ => {}
         }
-        if budget.unknown == Some(BudgetUnknown::Reserve) && budget.reserve.is_none() {
+        if budget.counts == BudgetCounts::Reruns {
+            for (key, given) in [
+                ("reserve", budget.reserve.is_some()),
+                ("unknown", budget.unknown.is_some()),
+            ] {
+                if given {
+                    let place = Place::Key(format!("{table}/{key}"));
+                    let message =
+                        format!("a budget of reruns counts starts and no money; remove `{key}`");
+                    self.refuse(Code::UnknownKey, place, message);
+                }
+            }
+        } else if budget.unknown == Some(BudgetUnknown::Reserve) && budget.reserve.is_none() {
             self.missing(table, "reserve", "what an unknown cost counts as");
         }
         if budget.counts == BudgetCounts::Cost && budget.unknown.is_none() {
@@ -301,26 +356,39 @@ impl Checker<'_> {
     /// Refuses a name that is no arm of the protocol.
     pub(super) fn known_arm(&mut self, draft: &Draft, place: Place, name: &str) {
         let arms: Vec<&str> = draft.arms.iter().map(|arm| arm.id.0.as_str()).collect();
-        if !arms.contains(&name) {
+        if !arms.contains(&name) && !self.names_refused("/arms") {
             let message = format!("`{name}` is not an arm of this protocol");
             self.unknown(Code::UnknownArm, place, message, name, &arms);
         }
     }
-}
 
-/// Returns the names that stops, holds and stages may read.
-pub(super) fn scope(draft: &Draft) -> Scope {
-    let readings = draft
-        .readings
-        .iter()
-        .map(|reading| (reading.id.0.clone(), closed(declared(&reading.fields))));
-    let stages = draft
-        .stages
-        .iter()
-        .map(|stage| (stage.id.0.clone(), object([("complete", Type::Bool)])));
-    Scope::from([
-        ("readings".to_owned(), closed(readings.collect())),
-        ("stages".to_owned(), closed(stages.collect())),
-        ("now".to_owned(), Type::Time),
-    ])
+    /// Returns the type of a reading; one whose fields were refused may have any.
+    fn reading_type(&self, i: usize, reading: &draft::Reading) -> Type {
+        let pointer = format!("/readings/{i}/fields");
+        Type::Object {
+            fields: self.declared(&pointer, &reading.fields),
+            closed: !self.was_refused(&pointer),
+        }
+    }
+
+    /// Returns the names that stops, holds and stages may read.
+    pub(super) fn rule_scope(&self, draft: &Draft) -> Scope {
+        let readings = draft
+            .readings
+            .iter()
+            .enumerate()
+            .map(|(i, reading)| (reading.id.0.clone(), self.reading_type(i, reading)));
+        let stages = draft
+            .stages
+            .iter()
+            .map(|stage| (stage.id.0.clone(), object([("complete", Type::Bool)])));
+        Scope::from([
+            (
+                "readings".to_owned(),
+                self.named("/readings", readings.collect()),
+            ),
+            ("stages".to_owned(), self.named("/stages", stages.collect())),
+            ("now".to_owned(), Type::Time),
+        ])
+    }
 }

@@ -65,6 +65,13 @@ pub struct Tasks {
     pub splits: Option<BTreeMap<String, SplitKind>>,
 }
 
+impl Tasks {
+    /// Returns whether tasks are added one by one.
+    pub fn is_open(&self) -> bool {
+        self.frame.0 == "open"
+    }
+}
+
 /// The type of a declared field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -293,7 +300,10 @@ pub struct Stage {
 #[serde(deny_unknown_fields)]
 pub struct Fits {
     /// What the estimate is multiplied by.
-    #[schemars(regex(pattern = r"^[0-9]{1,3}(\.[0-9]{1,6})?$"))]
+    #[schemars(
+        title = "a factor such as \"1.1\"",
+        regex(pattern = r"^[0-9]{1,3}(\.[0-9]{1,6})?$")
+    )]
     pub margin: String,
     /// How the duration of a block is estimated.
     pub estimate: Estimate,

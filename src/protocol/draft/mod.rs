@@ -116,7 +116,6 @@ impl Draft {
 
     /// Returns whether the plan has no loop over arms: every task is tried once by a single arm.
     pub fn is_matrix(&self) -> bool {
-        let nest = self.allocation.nest.as_ref();
-        nest.is_some_and(|nest| nest.len() == 2)
+        self.allocation.nest.as_deref() == Some(&[Axis::Arm, Axis::Repeat])
     }
 }
