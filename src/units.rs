@@ -186,6 +186,18 @@ impl FromStr for Bytes {
     }
 }
 
+impl fmt::Display for Bytes {
+    /// Writes the largest unit that divides the size.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
+        let fits = |(shift, _): &&(u32, &str)| self.0 > 0 && self.0.is_multiple_of(1 << *shift);
+        match units.iter().find(fits) {
+            Some((shift, unit)) => write!(f, "{}{unit}", self.0 >> shift),
+            None => write!(f, "{}B", self.0),
+        }
+    }
+}
+
 /// An amount of money in micro-dollars.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]

@@ -37,6 +37,11 @@ pub(super) enum Verb {
     /// Finds every defect of a protocol.
     #[command(after_help = "Example:\n  prereg check study.toml")]
     Check(Check),
+    /// Says the whole plan of a protocol in plain English, as Markdown.
+    #[command(
+        after_help = "Examples:\n  prereg explain study.toml\n  prereg explain study.toml > plan.md     for whoever reviews the plan"
+    )]
+    Explain(Explain),
     /// Prints the JSON Schema of the protocol file, for editors.
     #[command(
         after_help = "Example:\n  prereg schema > protocol.schema.json\n  then, as the first line of a protocol: #:schema protocol.schema.json"
@@ -139,6 +144,13 @@ pub(super) struct Init {
 /// `check`
 #[derive(Debug, Args)]
 pub(super) struct Check {
+    /// The protocol file.
+    pub file: PathBuf,
+}
+
+/// `explain`
+#[derive(Debug, Args)]
+pub(super) struct Explain {
     /// The protocol file.
     pub file: PathBuf,
 }

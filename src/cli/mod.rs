@@ -3,6 +3,7 @@
 mod args;
 mod elsewhere;
 mod exit;
+mod explain;
 mod inspect;
 mod progress;
 mod protocol;
@@ -63,6 +64,7 @@ fn execute(cli: &Cli) -> Result<Reply, Failure> {
     match &cli.verb {
         Verb::Init(args) => protocol::init(args),
         Verb::Check(args) => protocol::check(args),
+        Verb::Explain(args) => explain::explain(args),
         Verb::Schema => Ok(protocol::schema()),
         Verb::Register(args) => protocol::register(args),
         Verb::Run(args) => run::run(args),
