@@ -4,7 +4,7 @@ use super::comparison;
 use super::page::{Page, code, prose};
 use super::words::{listed, names};
 use crate::protocol::draft::{
-    Analysis, Descriptive, Gate, Inference, Multiplicity, MultiplicityMethod,
+    Analysis, Descriptive, Gate, IdText, Inference, Multiplicity, MultiplicityMethod,
 };
 use crate::protocol::model::Protocol;
 
@@ -41,27 +41,14 @@ fn all(page: &mut Page, analysis: &Analysis) {
         looks: _,
         descriptive: _,
     } = analysis;
-    let each = treatments.iter().map(|arm| &arm.0);
-    page.item(match treatments.len() {
-        1 => format!("{} is compared with {}.", names(each), code(&reference.0)),
-        _ => format!(
-            "{} are compared with {}, each by itself.",
-            names(each),
-            code(&reference.0)
-        ),
-    });
+    page.item(compared(&reference.0, treatments));
     page.item(
         "Repeats are averaged first: each task has one value for each arm, so that a comparison \
          is over tasks and not over runs.",
     );
     page.item(units(cluster.as_deref()));
     if let Some(inference) = inference {
-        page.item(match inference {
-            Inference::TasksSampled => {
-                "The tasks stand for more tasks like them (`tasks_sampled`)."
-            }
-            Inference::TasksFixed => "The tasks stand for themselves alone (`tasks_fixed`).",
-        });
+        page.item(stands_for(*inference));
     }
     if let Some(alpha) = alpha {
         page.item(format!("The level of the tests, alpha, is {alpha}."));
@@ -80,6 +67,24 @@ fn all(page: &mut Page, analysis: &Analysis) {
     }
     page.heading(3, "The comparison that decides (primary)");
     comparison::primary(page, primary);
+}
+
+fn compared(reference: &str, treatments: &[IdText]) -> String {
+    let each = names(treatments.iter().map(|arm| &arm.0));
+    match treatments.len() {
+        1 => format!("{each} is compared with {}.", code(reference)),
+        _ => format!(
+            "{each} are compared with {}, each by itself.",
+            code(reference)
+        ),
+    }
+}
+
+fn stands_for(inference: Inference) -> &'static str {
+    match inference {
+        Inference::TasksSampled => "The tasks stand for more tasks like them (`tasks_sampled`).",
+        Inference::TasksFixed => "The tasks stand for themselves alone (`tasks_fixed`).",
+    }
 }
 
 /// Writes a share as it stands in the protocol: a fraction is a text there.

@@ -40,6 +40,11 @@ pub(super) fn section(page: &mut Page, protocol: &Protocol, files: &BTreeMap<Str
         page.heading(3, &format!("Arm {}{part}", code(&arm.id)));
         one(page, protocol, arm, reference, files);
     }
+    executed(page, protocol);
+    controls::section(page, protocol);
+}
+
+fn executed(page: &mut Page, protocol: &Protocol) {
     page.heading(3, "How a run is executed");
     page.say("For every control, and for every arm unless it says otherwise above:");
     let said = execution::sentences(&protocol.execution).into_iter();
@@ -54,7 +59,6 @@ pub(super) fn section(page: &mut Page, protocol: &Protocol, files: &BTreeMap<Str
         "In commands, paths and variables `{task.…}`, `{arm.…}` and `{run.…}` stand for what the \
          task, the arm and the run have under that name.",
     );
-    controls::section(page, protocol);
 }
 
 fn one(
@@ -84,27 +88,30 @@ fn one(
             code(to)
         ));
     }
-    if !differs.is_empty() {
-        let keys = names(differs);
-        page.item(match id == reference {
-            true => {
-                format!("It declares that it may differ in {keys}; it is the reference itself.")
-            }
-            false => format!(
-                "It may differ from {} in {keys}, and is equal to it in everything else.",
-                code(reference)
-            ),
-        });
-    } else if id != reference {
-        page.item(format!(
-            "It differs from {} in nothing but its name.",
-            code(reference)
-        ));
+    if let Some(difference) = difference(id, differs, reference) {
+        page.item(difference);
     }
     let base = execution::sentences(&protocol.execution);
     let own = execution::sentences(execution).into_iter();
     for (sentence, _) in own.zip(base).filter(|(own, base)| own != base) {
         page.item(sentence.text);
+    }
+}
+
+fn difference(arm: &str, differs: &[String], reference: &str) -> Option<String> {
+    let is_reference = arm == reference;
+    let (keys, reference) = (names(differs), code(reference));
+    match (differs, is_reference) {
+        ([], true) => None,
+        ([], false) => Some(format!(
+            "It differs from {reference} in nothing but its name."
+        )),
+        (_, true) => Some(format!(
+            "It declares that it may differ in {keys}; it is the reference itself."
+        )),
+        (_, false) => Some(format!(
+            "It may differ from {reference} in {keys}, and is equal to it in everything else."
+        )),
     }
 }
 

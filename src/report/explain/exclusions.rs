@@ -6,6 +6,7 @@ use super::words::{counted, listed, times};
 use crate::protocol::model::{
     Attempts, CauseWord, ErrorsIn, LateReport, Outage, OutageWindow, Protocol, Voids,
 };
+use crate::units::Micros;
 
 /// Says which runs do not count, and which are repeated.
 pub(super) fn section(page: &mut Page, protocol: &Protocol) {
@@ -61,6 +62,17 @@ fn attempts(page: &mut Page, protocol: &Protocol) {
             meant(causes, protocol)
         ),
     });
+    deadline(page, *stale_after, *late_report);
+    page.item(match voids_max {
+        Some(count) => format!(
+            "A block may be voided {} before it counts as missing.",
+            times(u64::from(*count))
+        ),
+        None => "A block may be voided without limit.".to_owned(),
+    });
+}
+
+fn deadline(page: &mut Page, stale_after: Micros, late_report: LateReport) {
     page.item(format!(
         "A run that is still live {stale_after} after its start counts as unjudged \
          (`stale`): it frees its place, and an entry of its own closes it. When it was closed is \
@@ -72,13 +84,6 @@ fn attempts(page: &mut Page, protocol: &Protocol) {
             "A report after that deadline still counts, until a start closes the run \
              (`until_closed`)."
         }
-    });
-    page.item(match voids_max {
-        Some(count) => format!(
-            "A block may be voided {} before it counts as missing.",
-            times(u64::from(*count))
-        ),
-        None => "A block may be voided without limit.".to_owned(),
     });
 }
 

@@ -27,8 +27,19 @@ pub(super) fn section(page: &mut Page, protocol: &Protocol) {
     page.item(loops(nest));
     page.item(turns(protocol, *arms));
     page.item(granted(*by));
-    page.item(match block {
-        BlockKind::Task if protocol.stages.is_empty() => {
+    page.item(together(*block, protocol.stages.is_empty()));
+    page.item(waiting(*serial));
+    page.item(format!(
+        "At most {} at once, controls included. A stale run is not counted, and of several \
+         starts for one place exactly one wins.",
+        counted(u64::from(*runs_max), "run is live", "runs are live")
+    ));
+    page.item(seed(*run_seed));
+}
+
+fn together(block: BlockKind, is_unstaged: bool) -> &'static str {
+    match block {
+        BlockKind::Task if is_unstaged => {
             "A block is all slots of a task; its slots are complete or void together."
         }
         BlockKind::Task => {
@@ -38,31 +49,32 @@ pub(super) fn section(page: &mut Page, protocol: &Protocol) {
             "A block is one repeat of a task, with every arm; its slots are complete or void \
              together."
         }
-    });
-    page.item(match serial {
+    }
+}
+
+fn waiting(serial: Serial) -> &'static str {
+    match serial {
         Serial::Study => {
-            "One run follows another in the whole study: a slot starts only after \
-                          every slot before it has ended."
+            "One run follows another in the whole study: a slot starts only after every slot \
+             before it has ended."
         }
         Serial::Block => {
-            "Blocks may run side by side; inside a block a slot starts only after \
-                          every slot before it has ended."
+            "Blocks may run side by side; inside a block a slot starts only after every slot \
+             before it has ended."
         }
         Serial::None => "No slot waits for another to end.",
-    });
-    page.item(format!(
-        "At most {} at once, controls included. A stale run is not counted, and of several \
-         starts for one place exactly one wins.",
-        counted(u64::from(*runs_max), "run is live", "runs are live")
-    ));
-    page.item(match run_seed {
+    }
+}
+
+fn seed(run_seed: Option<RunSeed>) -> &'static str {
+    match run_seed {
         Some(RunSeed::Sha256TaskRepeat) => {
-            "A run gets a seed, `{run.seed}`, that is the same for all arms of a repeat: the first 8 hex digits \
-             of the SHA-256 of the task's id, a colon and the repeat counted from 0, modulo \
-             1,000,000."
+            "A run gets a seed, `{run.seed}`, that is the same for all arms of a repeat: the first \
+             8 hex digits of the SHA-256 of the task's id, a colon and the repeat counted from 0, \
+             modulo 1,000,000."
         }
         None => "No seed is derived for a run; `{run.seed}` stands for 0.",
-    });
+    }
 }
 
 fn loops(nest: &[Axis; 3]) -> String {
