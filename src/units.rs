@@ -397,6 +397,14 @@ mod tests {
     }
 
     #[test]
+    fn a_size_is_written_in_the_largest_unit_that_divides_it() {
+        for text in ["0B", "512B", "1KiB", "1025KiB", "32MiB", "2GiB"] {
+            assert_eq!(text.parse::<Bytes>().unwrap().to_string(), text);
+        }
+        assert_eq!(Bytes(2048 << 10).to_string(), "2MiB");
+    }
+
+    #[test]
     fn a_digest_is_lower_case_hex_only() {
         let digest = Digest::of(&[b"a", b"bc"]);
         assert_eq!(digest.to_string().parse(), Ok(digest));
