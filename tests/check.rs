@@ -261,6 +261,7 @@ fn the_protocols_that_ship_have_no_defects() {
         "tests/bad/base.toml",
         "protocols/quickstart.toml",
         "protocols/minimal.toml",
+        "protocols/coding-agent.toml",
     ] {
         let place = root().join(path);
         let bytes = fs::read(&place).unwrap();

@@ -42,6 +42,11 @@ pub(super) enum Verb {
         after_help = "Examples:\n  prereg explain study.toml\n  prereg explain study.toml > plan.md     for whoever reviews the plan"
     )]
     Explain(Explain),
+    /// Prints the slots in run order, one a line.
+    #[command(
+        after_help = "Examples:\n  prereg plan study.toml\n  prereg plan study.toml --json > plan.jsonl"
+    )]
+    Plan(Plan),
     /// Prints the JSON Schema of the protocol file, for editors.
     #[command(
         after_help = "Example:\n  prereg schema > protocol.schema.json\n  then, as the first line of a protocol: #:schema protocol.schema.json"
@@ -153,6 +158,16 @@ pub(super) struct Check {
 pub(super) struct Explain {
     /// The protocol file.
     pub file: PathBuf,
+}
+
+/// `plan`
+#[derive(Debug, Args)]
+pub(super) struct Plan {
+    /// The protocol file.
+    pub file: PathBuf,
+    /// Prints the pilot's slots, which are executed before registration in any order.
+    #[arg(long)]
+    pub pilot: bool,
 }
 
 /// `register`

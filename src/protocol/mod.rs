@@ -2,12 +2,14 @@
 
 pub mod canonical;
 pub mod check;
+mod classes;
 pub mod defect;
 pub mod draft;
 pub mod expression;
 pub mod folder;
 pub mod frame;
 pub mod model;
+mod order;
 pub mod plan;
 pub mod registration;
 pub mod shape;

@@ -13,6 +13,9 @@ use prereg::protocol::registration::Registration;
 use prereg::units::{Bytes, Micros};
 use serde_json::{Value, json};
 
+/// The seed of every draw; it orders shuffled arms.
+pub const SEED: &str = "a seed";
+
 pub const HOUR: Micros = Micros(3_600_000_000);
 
 /// What a study's rules vary in. Tasks are `t1`…, undrawn `u1`…, pilots `p1`…; arms `a`, `b`, `c`.
@@ -168,7 +171,7 @@ impl Design {
             splits: Some(splits.into()),
             draw: Draw {
                 method: DrawMethod::Listed,
-                seed: None,
+                seed: Some(SEED.to_owned()),
                 size: Some(self.tasks as u64),
                 classes: Vec::new(),
                 grows: false,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Checker, SHOWN_MAX};
+use crate::protocol::classes::Classes;
 use crate::protocol::defect::{Code, Defect, Place, nearest};
 use crate::protocol::draft::{self, CountText, Draft};
 use crate::protocol::frame::{self, Task};
@@ -220,6 +221,11 @@ impl Checker<'_> {
             }
             _ => {}
         }
+        let classes = draw.classes.clone().unwrap_or_default();
+        if let Err((i, message)) = Classes::read(&classes) {
+            let place = Place::Value(format!("/draw/classes/{i}"));
+            self.refuse(Code::Expression, place, message);
+        }
         match draw.size {
             Some(size) if !tasks.is_empty() && confirmatory > 0 && size > confirmatory as u64 => {
                 let message = format!(
@@ -233,7 +239,7 @@ impl Checker<'_> {
             method: draw.method,
             seed: draw.seed.clone(),
             size: draw.size,
-            classes: draw.classes.clone().unwrap_or_default(),
+            classes,
             grows: draw.grows.unwrap_or(false),
         }
     }
@@ -258,6 +264,11 @@ impl Checker<'_> {
                 None
             }
         };
+        let seed = draft.draw.as_ref().and_then(|draw| draw.seed.as_ref());
+        if allocation.arms == Some(ArmsOrder::Shuffled) && seed.is_none() {
+            let why = "what shuffled arms are ordered by: any text, best a public value that nobody knew before";
+            self.missing("/draw", "seed", why);
+        }
         let counted = allocation.by == Some(OrderBy::Counts);
         if counted && (allocation.arms != Some(ArmsOrder::Alternating) || draft.arms.len() != 2) {
             let place = Place::Value("/allocation/by".to_owned());

@@ -9,7 +9,7 @@ use crate::protocol::canonical;
 use crate::protocol::defect::{Code, Defect, Place};
 use crate::protocol::draft::{Draft, ExpressionText, FieldKind};
 use crate::protocol::expression::{Expected, Expression, Scope, Slip, Type};
-use crate::protocol::frame::{self, Task};
+use crate::protocol::frame::Task;
 
 /// The largest schema file that is read, in bytes.
 pub(super) const SCHEMA_MAX: usize = 1024 * 1024;
@@ -130,10 +130,36 @@ fn task_type(draft: &Draft, tasks: &[Task]) -> Type {
         }
         return closed(fields);
     }
-    let names = frame::field_names(tasks).into_iter();
+    let mut fields: BTreeMap<&str, Type> = BTreeMap::new();
+    let objects = tasks.iter().filter_map(|task| task.fields.as_object());
+    for (name, value) in objects.flatten() {
+        let found = value_type(value);
+        match fields.get_mut(name.as_str()) {
+            Some(known) if *known == found => {}
+            Some(known) => *known = std::mem::replace(known, Type::Any).join(found),
+            None => drop(fields.insert(name, found)),
+        }
+    }
+    let fields = fields.into_iter();
     Type::Object {
-        fields: names.map(|name| (name, Type::Any)).collect(),
+        fields: fields.map(|(name, kind)| (name.to_owned(), kind)).collect(),
         closed: !tasks.is_empty(),
+    }
+}
+
+/// Returns the type that a value has; what is inside lists and objects is left open.
+fn value_type(value: &Value) -> Type {
+    match value {
+        Value::Bool(_) => Type::Bool,
+        Value::Number(number) if number.is_f64() => Type::Double,
+        Value::Number(_) => Type::Int,
+        Value::String(_) => Type::Text,
+        Value::Array(_) => Type::List(Box::new(Type::Any)),
+        Value::Object(_) => Type::Object {
+            fields: BTreeMap::new(),
+            closed: false,
+        },
+        Value::Null => Type::Any,
     }
 }
 
@@ -153,24 +179,39 @@ fn run_type() -> Type {
     ])
 }
 
-/// Reads the type that a JSON Schema gives a value, as far as `type` and `properties` say it.
+/// Reads the type that a JSON Schema gives a value, as far as `type`, `properties`, `items`, `enum`
+/// and `const` say it.
 fn schema_type(schema: &Value) -> Type {
+    if let Some(listed) = schema.get("enum").and_then(Value::as_array) {
+        let types = listed.iter().map(value_type);
+        return types.reduce(Type::join).unwrap_or(Type::Any);
+    }
+    if let Some(only) = schema.get("const") {
+        return value_type(only);
+    }
     match schema.get("type").and_then(Value::as_str) {
         Some("boolean") => Type::Bool,
         Some("integer") => Type::Int,
         Some("number") => Type::Number,
         Some("string") => Type::Text,
-        Some("object") => {
-            let properties = schema.get("properties").and_then(Value::as_object);
-            let fields = properties
-                .into_iter()
-                .flatten()
-                .map(|(name, field)| (name.clone(), schema_type(field)))
-                .collect();
-            let closed = schema.get("additionalProperties") == Some(&Value::Bool(false))
-                && schema.get("patternProperties").is_none();
-            Type::Object { fields, closed }
+        Some("array") => {
+            let items = schema.get("items").map_or(Type::Any, schema_type);
+            Type::List(Box::new(items))
         }
+        Some("object") => object_type(schema),
         _ => Type::Any,
+    }
+}
+
+fn object_type(schema: &Value) -> Type {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let fields = properties.into_iter().flatten();
+    let closed = schema.get("additionalProperties") == Some(&Value::Bool(false))
+        && schema.get("patternProperties").is_none();
+    Type::Object {
+        fields: fields
+            .map(|(name, field)| (name.clone(), schema_type(field)))
+            .collect(),
+        closed,
     }
 }

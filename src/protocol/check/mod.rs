@@ -25,7 +25,7 @@ use super::canonical;
 use super::defect::{Code, DEFECTS_MAX, Defect, Place, nearest};
 use super::draft::Draft;
 use super::folder::{Folder, FolderFault};
-use super::frame::{self, Task};
+use super::frame::{self, Drawn, Task};
 use super::model::Protocol;
 use super::registration::Registration;
 use super::shape;
@@ -40,6 +40,8 @@ pub struct Checked {
     pub registration: Registration,
     /// The frame's tasks, in its order.
     pub tasks: Vec<Task>,
+    /// Which of them are used, and for what.
+    pub drawn: Drawn,
     /// Places of the keys that the language knows and this version cannot enforce.
     pub unenforced: Vec<Place>,
 }
@@ -148,10 +150,11 @@ impl Checker<'_> {
         let unenforced = enforced::unenforced(draft, value);
         let tasks = self.tasks(draft);
         let protocol = self.protocol(draft, value, &tasks)?;
+        let drawn = frame::draw(&protocol, &tasks);
         if !tasks.is_empty() {
-            self.files_of_tasks(&protocol, &tasks);
+            self.files_of_tasks(&protocol, &tasks, &drawn);
         }
-        self.weaknesses(draft, &protocol, &tasks, value);
+        self.weaknesses(draft, &protocol, &tasks, &drawn, value);
         let frame = match &protocol.open_fields {
             // Its tasks are added later; what is bound is what each of them must have.
             Some(fields) => canonical::digest(&json!(fields)),
@@ -166,6 +169,7 @@ impl Checker<'_> {
         Some(Checked {
             registration,
             tasks,
+            drawn,
             unenforced,
         })
     }
@@ -327,8 +331,7 @@ impl Checker<'_> {
     }
 
     /// Binds what the tasks' own folders hold, for everything that reads them.
-    fn files_of_tasks(&mut self, protocol: &Protocol, tasks: &[Task]) {
-        let drawn = frame::draw(protocol, tasks);
+    fn files_of_tasks(&mut self, protocol: &Protocol, tasks: &[Task], drawn: &Drawn) {
         let judged = protocol.judge.is_some() || !protocol.controls.is_empty();
         let mut templates: Vec<(Place, String)> = Vec::new();
         if let Some(judge) = &protocol.judge {

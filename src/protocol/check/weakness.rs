@@ -13,7 +13,7 @@ use crate::protocol::draft::{
     Alternative, ArmsOrder, Axis, Draft, Expect, LateReport, Objective, OutcomeKind, ScoreWord,
     Test,
 };
-use crate::protocol::frame::{self, Task};
+use crate::protocol::frame::{Drawn, Task};
 use crate::protocol::model::{Execution, Protocol};
 use crate::protocol::source::child;
 use crate::units::Share;
@@ -51,9 +51,10 @@ impl Checker<'_> {
         draft: &Draft,
         protocol: &Protocol,
         tasks: &[Task],
+        drawn: &Drawn,
         value: &Value,
     ) {
-        let mut found = find(draft, protocol, tasks);
+        let mut found = find(draft, protocol, tasks, drawn);
         // What follows from a slip that is told elsewhere is no finding of its own.
         let slips = self.refused.iter();
         let mut slips = slips.filter(|at| at.starts_with("/analysis/") || at.starts_with("/draw/"));
@@ -115,7 +116,7 @@ impl Checker<'_> {
     }
 }
 
-fn find(draft: &Draft, protocol: &Protocol, tasks: &[Task]) -> Vec<Weakness> {
+fn find(draft: &Draft, protocol: &Protocol, tasks: &[Task], drawn: &Drawn) -> Vec<Weakness> {
     let mut found = Vec::new();
     let mut add = |has: bool, code: Code, pointer: &str, message: String| {
         if has {
@@ -187,7 +188,7 @@ fn find(draft: &Draft, protocol: &Protocol, tasks: &[Task]) -> Vec<Weakness> {
         );
         add(missing, Code::NoControl, "", message);
     }
-    if let Some((pointer, message)) = few_tasks(draft, protocol, tasks) {
+    if let Some((pointer, message)) = few_tasks(draft, tasks, &drawn.confirmatory) {
         add(true, Code::FewTasks, pointer, message);
     }
     if let Some(i) = draft.analysis.as_ref().and_then(|analysis| {
@@ -268,9 +269,8 @@ fn find(draft: &Draft, protocol: &Protocol, tasks: &[Task]) -> Vec<Weakness> {
 ///
 /// The tests of signs and ranks have a smallest p: all units on one side, of 2^n ways. The other
 /// test needs two units to see any spread.
-fn few_tasks(draft: &Draft, protocol: &Protocol, tasks: &[Task]) -> Option<(&'static str, String)> {
+fn few_tasks(draft: &Draft, tasks: &[Task], drawn: &[usize]) -> Option<(&'static str, String)> {
     let analysis = draft.analysis.as_ref()?;
-    let drawn = frame::draw(protocol, tasks).confirmatory;
     let field = analysis.cluster.as_deref().filter(|field| *field != "none");
     let units = match field {
         None => drawn.len(),

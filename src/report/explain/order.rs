@@ -25,6 +25,12 @@ pub(super) fn section(page: &mut Page, protocol: &Protocol) {
          is its place among all starts, and its position in its repeat is recorded.",
     );
     page.item(loops(nest));
+    if !protocol.stages.is_empty() {
+        page.item(
+            "The stages follow one another: all tasks of one before the next. Repeats are counted \
+             on from stage to stage.",
+        );
+    }
     page.item(turns(protocol, *arms));
     page.item(granted(*by));
     page.item(together(*block, protocol.stages.is_empty()));
@@ -111,8 +117,8 @@ fn turns(protocol: &Protocol, order: ArmsOrder) -> String {
         ),
         ArmsOrder::Shuffled => format!(
             "The turns of {arms} are shuffled by the draw's seed: in each repeat by the SHA-256 \
-             of `prereg-arms/1`, the seed, the task's id, the repeat and the arm's id, with a line \
-             feed between each two, the smallest first."
+             of `prereg-arms/1`, the seed, the task's id, the repeat counted from 0 and the arm's \
+             id, with a line feed between each two, the smallest first."
         ),
     }
 }

@@ -26,10 +26,10 @@ pub(super) fn section(page: &mut Page, protocol: &Protocol, tasks: &[Task]) {
              of the first two, the smallest first; equal ones by id.",
         ),
         DrawMethod::Ranked => page.item(
-            "They are taken by class (`ranked`): a task belongs to the first expression below \
-             that its id matches, the classes follow one another as they are listed, and inside \
-             a class what the expression captures sorts as an integer of any length. Tasks that \
-             match none come last, by id.",
+            "They are taken by class (`ranked`): a task belongs to the first expression below that \
+             matches its id, and the classes follow one another as they are listed. Inside a class \
+             the first thing that the expression captures sorts as an integer of any length, as 0 \
+             where it captures no digits; equal ones by id. Tasks that match none come last, by id.",
         ),
     }
     for (i, class) in classes.iter().enumerate() {
