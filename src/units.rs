@@ -186,6 +186,18 @@ impl FromStr for Bytes {
     }
 }
 
+impl fmt::Display for Bytes {
+    /// Writes the largest unit that divides the size.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
+        let fits = |(shift, _): &&(u32, &str)| self.0 > 0 && self.0.is_multiple_of(1 << *shift);
+        match units.iter().find(fits) {
+            Some((shift, unit)) => write!(f, "{}{unit}", self.0 >> shift),
+            None => write!(f, "{}B", self.0),
+        }
+    }
+}
+
 /// An amount of money in micro-dollars.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -382,6 +394,14 @@ mod tests {
         for bad in ["3/2", "1/0", "1.5", "-0.5", "x", ""] {
             assert!(bad.parse::<Share>().is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_size_is_written_in_the_largest_unit_that_divides_it() {
+        for text in ["0B", "512B", "1KiB", "1025KiB", "32MiB", "2GiB"] {
+            assert_eq!(text.parse::<Bytes>().unwrap().to_string(), text);
+        }
+        assert_eq!(Bytes(2048 << 10).to_string(), "2MiB");
     }
 
     #[test]

@@ -105,8 +105,8 @@ macro_rules! transcript {
 fn help_of_every_verb() {
     let desk = Desk::new();
     let verbs = [
-        "init", "check", "plan", "schema", "register", "run", "start", "finish", "score", "status",
-        "show", "verify", "export", "claim",
+        "init", "check", "explain", "plan", "schema", "register", "run", "start", "finish",
+        "score", "status", "show", "verify", "export", "claim",
     ];
     let mut lines = vec!["--help".to_owned(), "--version".to_owned()];
     lines.extend(verbs.iter().map(|verb| format!("{verb} --help")));
@@ -162,6 +162,30 @@ fn check_says_what_a_sound_protocol_comes_to() {
             "check minimal.toml --json",
             "check nowhere.toml",
             "check nowhere.toml --json"
+        ])
+    );
+}
+
+#[test]
+fn explain_says_the_plan_or_the_defects() {
+    let desk = Desk::new();
+    let text = fs::read_to_string(desk.path("minimal.toml")).unwrap();
+    fs::write(
+        desk.path("broken.toml"),
+        text.replace("timeout = \"5s\"", "timeuot = \"5s\""),
+    )
+    .unwrap();
+    fs::write(
+        desk.path("later.toml"),
+        format!("{text}\n[switch]\nfile = \"enabled\"\n"),
+    )
+    .unwrap();
+    transcript!(
+        "cli__explain",
+        desk.say_all(&[
+            "explain broken.toml",
+            "explain nowhere.toml --json",
+            "explain later.toml --json"
         ])
     );
 }

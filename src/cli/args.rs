@@ -37,6 +37,11 @@ pub(super) enum Verb {
     /// Finds every defect of a protocol.
     #[command(after_help = "Example:\n  prereg check study.toml")]
     Check(Check),
+    /// Says the whole plan of a protocol in plain English, as Markdown.
+    #[command(
+        after_help = "Examples:\n  prereg explain study.toml\n  prereg explain study.toml > plan.md     for whoever reviews the plan"
+    )]
+    Explain(Explain),
     /// Prints the slots in run order, one a line.
     #[command(
         after_help = "Examples:\n  prereg plan study.toml\n  prereg plan study.toml --json > plan.jsonl"
@@ -144,6 +149,13 @@ pub(super) struct Init {
 /// `check`
 #[derive(Debug, Args)]
 pub(super) struct Check {
+    /// The protocol file.
+    pub file: PathBuf,
+}
+
+/// `explain`
+#[derive(Debug, Args)]
+pub(super) struct Explain {
     /// The protocol file.
     pub file: PathBuf,
 }

@@ -3,6 +3,7 @@
 mod args;
 mod elsewhere;
 mod exit;
+mod explain;
 mod inspect;
 mod plan;
 mod progress;
@@ -64,6 +65,7 @@ fn execute(cli: &Cli) -> Result<Reply, Failure> {
     match &cli.verb {
         Verb::Init(args) => protocol::init(args),
         Verb::Check(args) => protocol::check(args),
+        Verb::Explain(args) => explain::explain(args),
         Verb::Plan(args) => plan::plan(args, cli.json),
         Verb::Schema => Ok(protocol::schema()),
         Verb::Register(args) => protocol::register(args),
