@@ -10,24 +10,36 @@ const COMPILED_MAX: usize = 1 << 20;
 
 /// The classes of a ranked draw.
 #[derive(Debug, Default)]
-pub(super) struct Classes(Vec<Regex>);
+pub struct Classes(Vec<Regex>);
 
 /// Where a task stands in a ranked draw; ranks are compared field by field.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Rank {
+pub struct Rank {
     /// The class, from 0; one more than the last for what none matches.
     class: usize,
     /// How many digits the captured integer has without leading zeros.
     digits: usize,
     /// Those digits.
-    integer: Vec<u8>,
+    integer: String,
+}
+
+impl Rank {
+    /// Returns the class, from 0; one more than the last for what none matches.
+    pub fn class(&self) -> usize {
+        self.class
+    }
+
+    /// Returns the captured integer without leading zeros; empty for 0.
+    pub fn integer(&self) -> &str {
+        &self.integer
+    }
 }
 
 impl Classes {
     /// Reads classes; says why the first that cannot be read cannot.
     ///
     /// Ids are ASCII, and so are the classes' words for letters and digits.
-    pub(super) fn read(classes: &[String]) -> Result<Self, String> {
+    pub fn read(classes: &[String]) -> Result<Self, String> {
         let read = |text: &String| {
             let built = RegexBuilder::new(text)
                 .unicode(false)
@@ -39,28 +51,31 @@ impl Classes {
     }
 
     /// Returns where an id stands.
-    pub(super) fn rank(&self, id: &str) -> Rank {
+    pub fn rank(&self, id: &str) -> Rank {
         let matched = |(class, regex): (usize, &Regex)| {
             let captured = regex.captures(id.as_bytes())?;
             let text = captured.get(1).map_or(&b""[..], |found| found.as_bytes());
-            Some((class, text.to_vec()))
+            Some((class, integer(text)))
         };
         let mut classes = self.0.iter().enumerate();
-        let (class, text) = classes
+        let (class, integer) = classes
             .find_map(matched)
-            .unwrap_or((self.0.len(), Vec::new()));
-        let is_integer = text.iter().all(u8::is_ascii_digit);
-        let zeros = text.iter().take_while(|digit| **digit == b'0').count();
-        let integer = if is_integer {
-            text[zeros..].to_vec()
-        } else {
-            Vec::new()
-        };
+            .unwrap_or((self.0.len(), String::new()));
         Rank {
             class,
             digits: integer.len(),
             integer,
         }
+    }
+}
+
+/// Returns the digits of a captured integer without leading zeros; nothing for what is no integer.
+fn integer(text: &[u8]) -> String {
+    let digits = std::str::from_utf8(text).unwrap_or_default();
+    if digits.bytes().all(|digit| digit.is_ascii_digit()) {
+        digits.trim_start_matches('0').to_owned()
+    } else {
+        String::new()
     }
 }
 

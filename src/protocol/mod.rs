@@ -2,7 +2,7 @@
 
 pub mod canonical;
 pub mod check;
-mod classes;
+pub mod classes;
 pub mod defect;
 pub mod draft;
 pub mod expression;

@@ -1,0 +1,120 @@
+//! A shipped protocol with other values in it, checked again.
+
+use std::path::Path;
+
+use prereg::folder::DiskFolder;
+use prereg::protocol::check::{self, Checked};
+use prereg::protocol::defect::{Code, Defect, Place};
+use prereg::protocol::folder::{Folder, FolderFault};
+use prereg::units::Digest;
+use toml::{Table, Value};
+
+/// The folder of a shipped protocol, with another frame.
+struct WithFrame<'a> {
+    below: DiskFolder,
+    path: String,
+    frame: &'a str,
+}
+
+impl Folder for WithFrame<'_> {
+    fn read(&self, path: &str, max: usize) -> Result<Vec<u8>, FolderFault> {
+        if path != self.path {
+            self.below.read(path, max)
+        } else if self.frame.len() > max {
+            Err(FolderFault {
+                code: Code::TooLarge,
+                message: "too large".to_owned(),
+            })
+        } else {
+            Ok(self.frame.as_bytes().to_vec())
+        }
+    }
+
+    fn digest(&self, path: &str) -> Result<Digest, FolderFault> {
+        self.below.digest(path)
+    }
+
+    fn executable(&self, path: &str) -> Result<bool, FolderFault> {
+        self.below.executable(path)
+    }
+}
+
+/// Checks a shipped protocol in which some values are replaced, with the tasks of a case.
+///
+/// Weaknesses that the new values bring or take away are named or left out, as an author would have to.
+pub(crate) fn with(name: &str, tasks: &[&str], change: impl FnOnce(&mut Table)) -> Checked {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("protocols");
+    let text = std::fs::read_to_string(folder.join(name)).unwrap();
+    let mut protocol: Table = toml::from_str(&text).unwrap();
+    change(&mut protocol);
+    let path = protocol["tasks"]["frame"].as_str().unwrap().to_owned();
+    // A task of a case has the fields of the shipped ones, but for its id.
+    let shipped = std::fs::read_to_string(folder.join(&path)).unwrap();
+    let mut task: serde_json::Value =
+        serde_json::from_str(shipped.lines().next().unwrap()).unwrap();
+    let mut line = |id: &&str| {
+        task["id"] = serde_json::Value::from(*id);
+        format!("{task}\n")
+    };
+    let frame: String = tasks.iter().map(&mut line).collect();
+    let folder = WithFrame {
+        below: DiskFolder::at(&folder),
+        path,
+        frame: &frame,
+    };
+    let check = |protocol: &Table| {
+        let text = toml::to_string(protocol).unwrap();
+        check::check(text.as_bytes(), &folder)
+    };
+    let mut checked = check(&protocol);
+    // Weaknesses are looked for last: what is named wrongly shows before what is not named.
+    for _ in 0..2 {
+        if let Err(defects) = &checked {
+            limit(&mut protocol, defects);
+            checked = check(&protocol);
+        }
+    }
+    checked.unwrap_or_else(|defects| panic!("{defects:#?}"))
+}
+
+/// Names the weaknesses that were found, and leaves out the limitations that were not.
+fn limit(protocol: &mut Table, defects: &[Defect]) {
+    let limitations = table(protocol, "limitations");
+    for defect in defects {
+        match &defect.place {
+            Place::Key(named) if defect.code == Code::LimitationNotFound => {
+                limitations.remove(named.trim_start_matches("/limitations/"));
+            }
+            _ => {
+                let reason = Value::from("a case of the known answers");
+                limitations.insert(defect.code.text().to_owned(), reason);
+            }
+        }
+    }
+}
+
+/// Returns a table of a protocol, which is made where there is none.
+pub(crate) fn table<'t>(protocol: &'t mut Table, name: &str) -> &'t mut Table {
+    let table = protocol.entry(name).or_insert(Value::Table(Table::new()));
+    table.as_table_mut().unwrap()
+}
+
+/// Gives a protocol arms of these names: copies of its first, none different from it.
+pub(crate) fn name_arms(protocol: &mut Table, names: &[&str]) {
+    let first = protocol["arms"][0].clone();
+    let named = |name: &&str| {
+        let mut arm = first.clone();
+        arm.as_table_mut()
+            .unwrap()
+            .insert("id".to_owned(), Value::from(*name));
+        arm
+    };
+    let arms: Vec<Value> = names.iter().map(named).collect();
+    protocol.insert("arms".to_owned(), Value::Array(arms));
+    if protocol.contains_key("analysis") {
+        let analysis = table(protocol, "analysis");
+        analysis.insert("reference".to_owned(), Value::from(names[0]));
+        let treatments: Vec<Value> = names[1..].iter().map(|name| Value::from(*name)).collect();
+        analysis.insert("treatments".to_owned(), Value::Array(treatments));
+    }
+}
