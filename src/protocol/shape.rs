@@ -17,15 +17,35 @@ pub use wording::in_words;
 use wording::{meant_key, missing_key, shown, unknown_key, value_defect};
 
 /// Returns the JSON Schema of the protocol file.
+///
+/// It is one of draft 7, which every editor knows. What stands under an `allOf` in it (ranges of
+/// literals, keys that others need) is checked again where its meaning is, and told from there.
 pub fn schema() -> Value {
-    let settings =
-        SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+    let settings = SchemaSettings::draft07().with(|settings| settings.inline_subschemas = true);
     let mut schema = settings
         .into_generator()
         .into_root_schema_for::<Draft>()
         .to_value();
     without_null(&mut schema);
+    for_editors(&mut schema);
     schema
+}
+
+/// Makes each description one paragraph, and leaves out what only Rust means by a number.
+fn for_editors(schema: &mut Value) {
+    match schema {
+        Value::Object(object) => {
+            if matches!(object.get("format"), Some(Value::String(_))) {
+                object.remove("format");
+            }
+            if let Some(Value::String(text)) = object.get_mut("description") {
+                *text = text.replace('\n', " ");
+            }
+            object.values_mut().for_each(for_editors);
+        }
+        Value::Array(items) => items.iter_mut().for_each(for_editors),
+        _ => {}
+    }
 }
 
 /// Takes `null` out of a schema: TOML has no such value, so an absent key is simply absent.
@@ -108,7 +128,11 @@ impl Shape {
         let is_unknown_key = |error: &jsonschema::ValidationError<'_>| {
             matches!(error.kind(), Kind::AdditionalProperties { .. })
         };
-        let mut errors: Vec<_> = validator.iter_errors(value).take(DEFECTS_MAX).collect();
+        let is_told_here = |error: &jsonschema::ValidationError<'_>| {
+            !error.schema_path().as_str().contains("/allOf/")
+        };
+        let errors = validator.iter_errors(value).filter(is_told_here);
+        let mut errors: Vec<_> = errors.take(DEFECTS_MAX).collect();
         errors.sort_by_key(|error| !is_unknown_key(error));
         for error in errors {
             let pointer = error.instance_path().as_str().to_owned();

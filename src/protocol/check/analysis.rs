@@ -26,7 +26,13 @@ impl Checker<'_> {
         value: &Value,
         tasks: &[Task],
     ) -> Option<Value> {
-        let analysis = draft.analysis.as_ref()?;
+        let Some(analysis) = &draft.analysis else {
+            if !draft.is_matrix() {
+                let why = "how the answer is computed from the outcomes";
+                self.missing("", "analysis", why);
+            }
+            return None;
+        };
         self.compared(draft, analysis);
         self.cluster(draft, analysis, tasks);
         self.share(

@@ -5,17 +5,12 @@ use std::collections::BTreeMap;
 use super::{Checker, SHOWN_MAX};
 use crate::protocol::defect::{Code, Defect, Place, nearest};
 use crate::protocol::draft::{
-    ArmsOrder, Axis, BlockKind, CauseWord, CountText, Draft, DrawMethod, LateReport, OrderBy,
-    Serial, SplitKind,
+    ArmsOrder, Axis, BlockKind, CauseWord, CountText, DEVICES, Draft, DrawMethod, LateReport,
+    OrderBy, Serial, SplitKind,
 };
 use crate::protocol::frame::{self, Task};
 use crate::protocol::model::{Allocation, Attempts, Draw, Protocol, Study};
 use crate::units::{Digest, Micros};
-
-/// Names that some file systems keep for devices.
-const RESERVED: &[&str] = &[
-    "con", "prn", "aux", "nul", "com1", "com2", "com3", "com4", "lpt1", "lpt2", "lpt3",
-];
 
 impl Checker<'_> {
     pub(super) fn study(&mut self, draft: &Draft) -> Study {
@@ -46,7 +41,7 @@ impl Checker<'_> {
     /// Refuses an identifier that some file systems cannot hold.
     pub(super) fn portable(&mut self, pointer: &str, id: &str) {
         let stem = id.split('.').next().unwrap_or_default().to_lowercase();
-        if RESERVED.contains(&stem.as_str()) {
+        if DEVICES.contains(&stem.as_str()) {
             self.refuse(
                 Code::Id,
                 Place::Value(pointer.to_owned()),
