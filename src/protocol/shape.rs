@@ -5,6 +5,8 @@
 
 mod wording;
 
+use std::sync::LazyLock;
+
 use jsonschema::Validator;
 use jsonschema::error::ValidationErrorKind as Kind;
 use schemars::generate::SchemaSettings;
@@ -80,6 +82,14 @@ fn without_null(schema: &mut Value) {
     }
 }
 
+/// The schema and its validator, made once: a program may check many files.
+static LANGUAGE: LazyLock<Result<(Value, Validator), String>> = LazyLock::new(|| {
+    let schema = schema();
+    let validator = jsonschema::options().offline().build(&schema);
+    let validator = validator.map_err(|error| error.to_string())?;
+    Ok((schema, validator))
+});
+
 /// What the schema says of a file.
 pub struct Shape {
     /// Every defect of shape.
@@ -92,14 +102,14 @@ pub struct Shape {
 
 /// Checks a file's shape.
 pub fn check(value: &Value) -> Shape {
-    let schema = schema();
     let mut shape = Shape {
         defects: Vec::new(),
         rest: value.clone(),
         refused: Vec::new(),
     };
     if value.as_object().is_some_and(Map::is_empty) {
-        let needed = schema.get("required").and_then(Value::as_array);
+        let schema = LANGUAGE.as_ref().ok().map(|(schema, _)| schema);
+        let needed = schema.and_then(|schema| schema.get("required")?.as_array());
         let names: Vec<String> = needed.into_iter().flatten().map(shown).collect();
         let message = format!(
             "the file says nothing; a protocol needs {}",
@@ -110,10 +120,10 @@ pub fn check(value: &Value) -> Shape {
             .push(Defect::new(Code::MissingKey, Place::File, message));
         return shape;
     }
-    match jsonschema::options().offline().build(&schema) {
-        Ok(validator) => shape.collect(&schema, &validator, value),
-        Err(error) => {
-            let message = format!("the language's own schema is broken: {error}");
+    match &*LANGUAGE {
+        Ok((schema, validator)) => shape.collect(schema, validator, value),
+        Err(message) => {
+            let message = format!("the language's own schema is broken: {message}");
             shape
                 .defects
                 .push(Defect::new(Code::Syntax, Place::File, message));

@@ -232,6 +232,8 @@ impl Checker<'_> {
                 );
                 None
             }
+            // Whether there are stages is not known then.
+            (None, true) if self.was_refused("/stages") => None,
             (None, true) => {
                 let why = "how often each arm is executed on each task";
                 self.missing("/allocation", "repeats", why);

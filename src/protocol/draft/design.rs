@@ -154,7 +154,7 @@ pub enum DrawMethod {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Arm {
-    /// Names the arm.
+    /// Names the arm, in the analysis and in everything that is printed.
     #[schemars(extend("allOf" = no_device()))]
     pub id: IdText,
     /// What is executed for a run of this arm: the program and its arguments, each of them a

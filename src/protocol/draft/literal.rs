@@ -185,7 +185,8 @@ pub const DIFFERENCES: &[&str] = &[
 
 /// Returns the rules that a text matches none of some patterns.
 fn none_of<P: AsRef<str>>(patterns: &[P]) -> Vec<Value> {
-    let rule = |pattern: &P| json!({ "not": { "pattern": pattern.as_ref() } });
+    // A value of another type is refused for its type alone.
+    let rule = |pattern: &P| json!({ "not": { "type": "string", "pattern": pattern.as_ref() } });
     patterns.iter().map(rule).collect()
 }
 
@@ -243,7 +244,7 @@ pub(super) fn not_blank() -> Vec<Value> {
 pub(super) fn variable_name() -> Vec<Value> {
     vec![
         json!({ "pattern": "^[A-Za-z_][A-Za-z0-9_]*$" }),
-        json!({ "not": { "pattern": "^PREREG_" } }),
+        json!({ "not": { "type": "string", "pattern": "^PREREG_" } }),
     ]
 }
 

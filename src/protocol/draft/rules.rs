@@ -86,7 +86,7 @@ pub struct Outage {
     #[schemars(extend("examples" = [4]))]
     pub ended_min: u32,
     /// Which share of them must be error stops: more than 0.
-    #[schemars(extend("allOf" = [{ "not": { "enum": [0] } }, { "not": { "pattern": "^0+/" } }]))]
+    #[schemars(extend("allOf" = [{ "not": { "enum": [0] } }, { "not": { "type": "string", "pattern": "^0+/" } }]))]
     pub error_share: ShareText,
     /// Where errors are needed. `every_arm`: in each arm; `any_arm`: the counts alone decide.
     #[schemars(extend("default" = "every_arm"))]
