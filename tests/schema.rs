@@ -156,6 +156,17 @@ fn the_schema_is_one_of_its_own_draft() {
 }
 
 #[test]
+fn the_readme_shows_editors_the_way() {
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    for part in [
+        "prereg schema > protocol.schema.json",
+        "`#:schema protocol.schema.json`",
+    ] {
+        assert!(readme.contains(part), "{part}");
+    }
+}
+
+#[test]
 fn every_table_and_key_is_described() {
     let mut complaints = Vec::new();
     let mut described = 0;
@@ -432,7 +443,8 @@ fn mistyped(
     ];
     let numeric = types.iter().any(|kind| kind == "number");
     others.retain(|(kind, _)| {
-        !types.iter().any(|known| known == kind) && !(numeric && *kind == "integer")
+        let may_stand = types.iter().any(|known| known == kind);
+        !(may_stand || numeric && *kind == "integer")
     });
     // Two types each time, in turn: there are many values, and each is asked.
     let turn = made.len() % others.len();

@@ -7,6 +7,7 @@ pub mod draft;
 pub mod expression;
 pub mod folder;
 pub mod frame;
+pub mod manual;
 pub mod model;
 pub mod plan;
 pub mod registration;

@@ -6,7 +6,7 @@ use std::fs;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use prereg::protocol::check::check;
+use prereg::protocol::check::{WEAKNESSES, check};
 use prereg::protocol::defect::Code;
 use prereg::protocol::folder::{Folder, FolderFault};
 use prereg::units::Digest;
@@ -160,7 +160,7 @@ pub fn protocol(c: &mut Choices) -> Value {
                 .collect::<Vec<Value>>(),
         )
         .with("allocation", allocation);
-    whole = whole.may(c, "draw", |c| draw(c));
+    whole = whole.may(c, "draw", draw);
     let outcomes = outcomes(c, judged, claimed, observes);
     if c.flip() && (analysed || !matrix) {
         whole = whole.with("controls", controls(c));
@@ -659,13 +659,9 @@ pub fn with_limitations(mut protocol: Value, folder: &dyn Folder) -> Value {
     let found = check(written(&protocol).text.as_bytes(), folder)
         .err()
         .unwrap_or_default();
-    let first = Code::ALL
-        .iter()
-        .position(|code| code.text() == "order-unbalanced");
-    let weaknesses = &Code::ALL[first.unwrap_or_default()..];
     let named: Map<String, Value> = found
         .iter()
-        .filter(|defect| weaknesses.contains(&defect.code))
+        .filter(|defect| WEAKNESSES.contains(&defect.code))
         .map(|defect| {
             (
                 defect.code.text().to_owned(),

@@ -260,12 +260,22 @@ pub(super) struct ReasonText(#[allow(dead_code, reason = "only its schema is use
 
 /// The name of an environment variable.
 #[derive(JsonSchema)]
-#[schemars(transparent, inline, extend("allOf" = variable_name(), "examples" = ["ANTHROPIC_API_KEY"]))]
+#[schemars(
+    transparent,
+    inline,
+    title = "the name of a variable",
+    extend("allOf" = variable_name(), "examples" = ["ANTHROPIC_API_KEY"])
+)]
 pub(super) struct VariableText(#[allow(dead_code, reason = "only its schema is used")] String);
 
 /// A key in which arms can differ.
 #[derive(JsonSchema)]
-#[schemars(transparent, inline, extend("allOf" = [{ "enum": DIFFERENCES }], "examples" = ["command"]))]
+#[schemars(
+    transparent,
+    inline,
+    title = "a key in which arms can differ",
+    extend("allOf" = [{ "enum": DIFFERENCES }], "examples" = ["command"])
+)]
 pub(super) struct DifferenceText(#[allow(dead_code, reason = "only its schema is used")] String);
 
 /// A share: a fraction such as `"1/2"`, or a number from 0 to 1.
