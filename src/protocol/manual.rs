@@ -65,6 +65,14 @@ const TABLES: &[Declared] = &[
     ("analysis.multiplicity", keys_of::<draft::Multiplicity>),
     ("analysis.looks", keys_of::<draft::Looks>),
     ("analysis.descriptive", keys_of::<draft::Descriptive>),
+    (
+        "analysis.descriptive.time_to_success",
+        keys_of::<draft::TimeToSuccess>,
+    ),
+    (
+        "analysis.descriptive.cost_effectiveness",
+        keys_of::<draft::CostEffectiveness>,
+    ),
 ];
 
 /// Returns the manual in Markdown.
@@ -125,7 +133,7 @@ fn table(schema: &Value, name: &str) -> String {
         .get("additionalProperties")
         .filter(|node| node.is_object())
     {
-        let example = node_example(table).map(|example| inside(&example));
+        let example = node_example(table).map(|example| format!("`{}`", inside(&example)));
         _ = writeln!(
             text,
             "| *each key* | {} | | {} | {} |",
@@ -229,7 +237,9 @@ fn form(node: &Value) -> String {
         (Some(least), Some(most)) if least == most => return format!("`{least}`"),
         (Some(least), Some(most)) => format!(", {least} to {most}"),
         (Some(least), None) => format!(", {least} or more"),
-        _ => String::new(),
+        _ => {
+            number("exclusiveMinimum").map_or(String::new(), |least| format!(", more than {least}"))
+        }
     };
     match node.get("type").and_then(Value::as_str) {
         Some("boolean") => "`true`, `false`".to_owned(),

@@ -639,8 +639,8 @@ fn analysis(c: &mut Choices, arms: &[&str], single: bool) -> Table {
             Table::default()
                 .may(c, "pass_at", |_| json!([1]))
                 .may(c, "pass_hat", |_| json!([1]))
-                .may(c, "time_to_success", |_| json!({ "duration": 1000.5 }))
-                .may(c, "cost_effectiveness", |_| json!({ "money": [1.0, 5.5] }))
+                .may(c, "time_to_success", |_| json!({ "limit_s": 1000.5 }))
+                .may(c, "cost_effectiveness", |_| json!({ "lambda": [1.0, 5.5] }))
                 .may(c, "subgroups", |_| json!(["repo"]))
         });
     if clustered {

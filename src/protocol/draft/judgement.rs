@@ -121,7 +121,7 @@ pub struct Analysis {
     #[schemars(length(min = 1, max = 63))]
     #[schemars(extend("examples" = [["treatment"]]))]
     pub treatments: Vec<IdText>,
-    /// The level of the tests, two-sided: from 0.000001 to 0.5.
+    /// The level of the tests: from 0.000001 to 0.5.
     #[schemars(range(min = 0.000_001, max = 0.5))]
     #[schemars(extend("default" = 0.05, "examples" = [0.05]))]
     pub alpha: Option<f64>,
@@ -172,8 +172,8 @@ pub struct Comparison {
     #[schemars(extend("examples" = ["resolved"]))]
     pub outcome: NameText,
     /// Over which slots the comparison goes. `as_drawn`: every drawn task, a missing value counting
-    /// as `missing` says; `available`: slots that have a value; `complete_blocks`: blocks in which
-    /// every slot has one.
+    /// as `missing` says; `available`: slots that have a value; `complete_blocks`: tasks of which
+    /// every slot of the compared arms has one.
     #[schemars(required)]
     pub estimand: Option<Estimand>,
     /// How the size of the effect is expressed. `paired_diff`: the mean difference within tasks;
@@ -185,7 +185,9 @@ pub struct Comparison {
     /// `wilcoxon`: by ranks.
     #[schemars(required)]
     pub test: Option<Test>,
-    /// Which confidence interval is printed with the effect.
+    /// Which confidence interval is printed with the effect. `t_cr2` and `t`: by a t distribution,
+    /// with and without allowance for clusters; `tango`, `newcombe` and `agresti_min`: for paired
+    /// shares; `fieller`: for a ratio; `bootstrap_percentile` and `bootstrap_bca`: by resampling.
     pub interval: Option<Interval>,
     /// In which direction the test looks: `two_sided`, or for one side `greater` or `less`.
     pub alternative: Option<Alternative>,
@@ -299,15 +301,29 @@ pub struct Descriptive {
     /// For each k, the share of tasks with a success in all of k repeats.
     #[schemars(extend("examples" = [[3]]))]
     pub pass_hat: Option<Vec<u32>>,
-    /// The time to the first success, by outcome of kind duration, up to a limit in the outcome's
-    /// unit.
-    #[schemars(extend("examples" = [{ "wall": 2700000.0 }]))]
-    pub time_to_success: Option<BTreeMap<String, f64>>,
-    /// What a success may cost: for an outcome of kind money, the prices at which net benefit is
-    /// computed.
-    #[schemars(extend("examples" = [{ "cost": [1.0, 5.0] }]))]
-    pub cost_effectiveness: Option<BTreeMap<String, Vec<f64>>>,
+    /// The time to the first success, up to a limit.
+    pub time_to_success: Option<TimeToSuccess>,
+    /// What a success costs, and what it may cost.
+    pub cost_effectiveness: Option<CostEffectiveness>,
     /// Task fields whose values form subgroups.
     #[schemars(extend("examples" = [["repo"]]))]
     pub subgroups: Option<Vec<String>>,
+}
+
+/// The time to the first success, up to a limit.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TimeToSuccess {
+    /// The limit in seconds, more than 0: what is not solved by then counts with the limit.
+    #[schemars(extend("exclusiveMinimum" = 0, "examples" = [3600]))]
+    pub limit_s: f64,
+}
+
+/// What a success costs, and what it may cost.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CostEffectiveness {
+    /// The prices of a success, in USD, at which the net benefit is computed.
+    #[schemars(extend("examples" = [[1, 10, 50]]))]
+    pub lambda: Vec<f64>,
 }

@@ -121,6 +121,10 @@ pub(super) fn value_defect(
             Code::Range,
             format!("{found} is out of range: it must be {}", range(node)),
         ),
+        Kind::ExclusiveMinimum { limit } => (
+            Code::Range,
+            format!("{found} is out of range: it must be more than {limit}"),
+        ),
         Kind::MinItems { limit } => (Code::Range, at_least("the list", limit, "item")),
         Kind::MinLength { limit } => (Code::Range, at_least("the text", limit, "character")),
         Kind::MaxItems { limit } => (
