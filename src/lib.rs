@@ -11,7 +11,7 @@
 //! | [`folder`] | The study's files, as the checker asks for them. | no |
 //! | [`runner`] | The only room that starts processes and reads the wall clock. | no |
 //! | [`store`] | The only room that speaks SQL: one transaction a batch of commands. | no |
-//! | [`report`] | Counts what the runs of a study say. | yes |
+//! | [`report`] | Counts what the runs of a study say, and says its plan in plain English. | yes |
 //! | [`record`] | Seals commands and rulings into chained entries, and derives them again. | yes |
 //! | [`engine`] | Answers a command about a slice with events or a refusal, and applies events. | yes |
 //! | [`protocol`] | Turns text into a protocol that cannot be wrong, or into all its defects. | yes |

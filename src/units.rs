@@ -186,6 +186,79 @@ impl FromStr for Bytes {
     }
 }
 
+impl fmt::Display for Bytes {
+    /// Writes the largest unit that divides the size.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
+        let fits = |(shift, _): &&(u32, &str)| self.0 > 0 && self.0.is_multiple_of(1 << *shift);
+        match units.iter().find(fits) {
+            Some((shift, unit)) => write!(f, "{}{unit}", self.0 >> shift),
+            None => write!(f, "{}B", self.0),
+        }
+    }
+}
+
+/// An amount of money in micro-dollars.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Money(pub u64);
+
+impl FromStr for Money {
+    type Err = String;
+
+    /// Reads `400 USD` or `2.50 USD`, to the micro-dollar.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("`{text}` is not an amount such as \"2.50 USD\"");
+        let amount = text.strip_suffix(" USD").ok_or_else(wrong)?;
+        let (whole, fraction) = amount.split_once('.').unwrap_or((amount, ""));
+        if fraction.len() > 6 || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(wrong());
+        }
+        let whole = whole.parse::<u64>().ok();
+        let fraction = format!("{fraction:0<6}").parse::<u64>().ok();
+        whole
+            .and_then(|whole| whole.checked_mul(1_000_000)?.checked_add(fraction?))
+            .filter(|micros| *micros <= EXACT_MAX)
+            .map(Self)
+            .ok_or_else(wrong)
+    }
+}
+
+impl fmt::Display for Money {
+    /// Writes dollars with two decimals, or with as many as the amount needs.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let fraction = format!("{:06}", self.0 % 1_000_000);
+        let needed = fraction.trim_end_matches('0').len().max(2);
+        write!(f, "{}.{} USD", self.0 / 1_000_000, &fraction[..needed])
+    }
+}
+
+/// A ratio that is not negative, as an exact fraction in lowest terms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ratio {
+    /// The numerator.
+    pub num: u64,
+    /// The denominator, never zero.
+    pub den: u64,
+}
+
+impl FromStr for Ratio {
+    type Err = String;
+
+    /// Reads `3/2` or a decimal such as `1.5`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        fraction(text)
+            .map(|(num, den)| Self { num, den })
+            .ok_or_else(|| format!("`{text}` is not a ratio such as \"1.5\""))
+    }
+}
+
+impl fmt::Display for Ratio {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_fraction(f, self.num, self.den)
+    }
+}
+
 /// A share between 0 and 1, as an exact fraction in lowest terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Share {
@@ -200,27 +273,40 @@ impl FromStr for Share {
 
     /// Reads `1/2` or a decimal such as `0.25`.
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("`{text}` is not a share between 0 and 1 such as \"1/2\"");
-        let (num, den) = match text.split_once('/') {
-            Some((num, den)) => (num.parse().ok(), den.parse().ok()),
-            None => {
-                let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-                let digits = format!("{whole}{fraction}");
-                let den = u32::try_from(fraction.len())
-                    .ok()
-                    .and_then(|n| 10_u64.checked_pow(n));
-                (digits.parse().ok(), den)
-            }
-        };
-        let (num, den): (u64, u64) = num.zip(den).ok_or_else(wrong)?;
-        if den == 0 || num > den {
-            return Err(wrong());
+        fraction(text)
+            .filter(|(num, den)| num <= den)
+            .map(|(num, den)| Self { num, den })
+            .ok_or_else(|| format!("`{text}` is not a share between 0 and 1 such as \"1/2\""))
+    }
+}
+
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_fraction(f, self.num, self.den)
+    }
+}
+
+/// Reads a fraction or a decimal into lowest terms.
+fn fraction(text: &str) -> Option<(u64, u64)> {
+    let (num, den): (u64, u64) = match text.split_once('/') {
+        Some((num, den)) => (num.parse().ok()?, den.parse().ok()?),
+        None => {
+            let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+            let digits = format!("{whole}{fraction}").parse().ok()?;
+            (
+                digits,
+                10_u64.checked_pow(u32::try_from(fraction.len()).ok()?)?,
+            )
         }
-        let divisor = greatest_common_divisor(num, den);
-        Ok(Self {
-            num: num / divisor,
-            den: den / divisor,
-        })
+    };
+    let divisor = greatest_common_divisor(num, den);
+    (den > 0).then(|| (num / divisor, den / divisor))
+}
+
+fn write_fraction(f: &mut fmt::Formatter<'_>, num: u64, den: u64) -> fmt::Result {
+    match den {
+        1 => write!(f, "{num}"),
+        den => write!(f, "{num}/{den}"),
     }
 }
 
@@ -308,6 +394,14 @@ mod tests {
         for bad in ["3/2", "1/0", "1.5", "-0.5", "x", ""] {
             assert!(bad.parse::<Share>().is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_size_is_written_in_the_largest_unit_that_divides_it() {
+        for text in ["0B", "512B", "1KiB", "1025KiB", "32MiB", "2GiB"] {
+            assert_eq!(text.parse::<Bytes>().unwrap().to_string(), text);
+        }
+        assert_eq!(Bytes(2048 << 10).to_string(), "2MiB");
     }
 
     #[test]

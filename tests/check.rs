@@ -1,6 +1,6 @@
 //! The checker against malformed inputs: each is refused, at the right line, in plain words.
 //!
-//! `tests/bad/README.md` lists the inputs and the line of each caret; what is printed for each is a
+//! `tests/protocols/README.md` lists the inputs and the line of each caret; what is printed for each is a
 //! snapshot of its own, to be read by a person whenever it changes.
 
 #![allow(
@@ -12,6 +12,8 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use prereg::cli::render;
 use prereg::engine::scoring::Scorer;
@@ -24,8 +26,9 @@ use prereg::units::Digest;
 /// One malformed input of the list.
 struct Bad {
     name: String,
-    /// The line of the caret; none for an absence, which no line is to blame for.
-    line: Option<u64>,
+    /// The lines of the carets, one for each slip; none for an absence, which no line is to blame
+    /// for.
+    lines: Vec<u64>,
     /// The file of the caret, if it is another one.
     file: Option<String>,
 }
@@ -34,14 +37,14 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-fn bad() -> PathBuf {
-    root().join("tests/bad")
+fn protocols() -> PathBuf {
+    root().join("tests/protocols")
 }
 
 /// Reads a part of the list: lines such as "- `name` — what is wrong — 12", or, for a fault that is
 /// drawn in a file beside it, "— 1 of other.json".
 fn listed(part: &str) -> Vec<Bad> {
-    let readme = fs::read_to_string(bad().join("README.md")).unwrap();
+    let readme = fs::read_to_string(protocols().join("README.md")).unwrap();
     let heading = format!("# {part} (");
     let lines = readme
         .lines()
@@ -59,7 +62,13 @@ fn listed(part: &str) -> Vec<Bad> {
             };
             Bad {
                 name: name.to_owned(),
-                line: (line != "1 (file)").then(|| line.parse().unwrap()),
+                lines: match line {
+                    "1 (file)" => Vec::new(),
+                    lines => lines
+                        .split(", ")
+                        .map(|line| line.parse().unwrap())
+                        .collect(),
+                },
                 file,
             }
         })
@@ -76,7 +85,7 @@ fn files(folder: &Path, ending: &str) -> BTreeSet<String> {
 fn assert_complete(part: &str, ending: &str, list: &[Bad]) {
     let mut names: BTreeSet<String> = list.iter().map(|bad| bad.name.clone()).collect();
     assert_eq!(names.len(), list.len(), "{part}: an input is listed twice");
-    let mut found = files(&bad().join(part), ending);
+    let mut found = files(&protocols().join(part), ending);
     found.retain(|name| !name.ends_with(".schema.json") && name != "not-a-schema.json");
     names.retain(|name| !found.remove(name));
     assert!(
@@ -123,6 +132,15 @@ impl Folder for Overlay<'_> {
     }
 }
 
+/// Returns the folder of `base.toml` with another frame.
+fn with_frame(frame: &[u8]) -> Overlay<'_> {
+    Overlay {
+        below: DiskFolder::at(&protocols()),
+        path: "tasks.jsonl",
+        bytes: frame,
+    }
+}
+
 /// What the checker says of an input: drawn, and as items with line numbers.
 struct Answer {
     drawn: String,
@@ -145,31 +163,31 @@ fn answer(file: &str, bytes: &[u8], folder: &dyn Folder) -> Result<Answer, Vec<D
     })
 }
 
-/// Adds a complaint if no defect lies in that file on that line.
-fn expect_line(bad: &Bad, file: &str, answer: &Answer, complaints: &mut Vec<String>) {
-    let on_line = |item: &serde_json::Value| {
-        let line = item["line"].as_u64();
-        item["file"] == bad.file.as_deref().unwrap_or(file)
-            && match bad.line {
-                None => line.is_none_or(|line| line == 1),
-                Some(wanted) => line == Some(wanted),
-            }
+/// Adds a complaint if no defect lies in that file on that line; several lines are all there are.
+fn expect_lines(bad: &Bad, file: &str, answer: &Answer, complaints: &mut Vec<String>) {
+    let file = bad.file.as_deref().unwrap_or(file);
+    let there = answer.items.iter().filter(|item| item["file"] == file);
+    let lines: Vec<Option<u64>> = there.map(|item| item["line"].as_u64()).collect();
+    let found = match bad.lines.as_slice() {
+        [] => lines.iter().any(|line| line.is_none_or(|line| line == 1)),
+        [line] => lines.contains(&Some(*line)),
+        all => lines.iter().flatten().eq(all) && lines.len() == all.len(),
     };
-    if !answer.items.iter().any(on_line) {
+    if !found {
         complaints.push(format!(
             "{}: expected line {:?}\n{}",
-            bad.name, bad.line, answer.drawn
+            bad.name, bad.lines, answer.drawn
         ));
     }
 }
 
 #[test]
 fn every_malformed_protocol_is_refused_at_its_line() {
-    let list = listed("protocols");
-    assert_complete("protocols", ".toml", &list);
+    let list = listed("bad");
+    assert_complete("bad", ".toml", &list);
     let mut complaints = Vec::new();
     for bad_one in &list {
-        let path = bad().join("protocols").join(&bad_one.name);
+        let path = protocols().join("bad").join(&bad_one.name);
         let bytes = fs::read(&path).unwrap();
         match answer(
             &bad_one.name,
@@ -179,7 +197,7 @@ fn every_malformed_protocol_is_refused_at_its_line() {
             Err(_) => complaints.push(format!("{}: no defect", bad_one.name)),
             Ok(answer) => {
                 snapshot(bad_one.name.trim_end_matches(".toml"), &answer.drawn);
-                expect_line(bad_one, &bad_one.name, &answer, &mut complaints);
+                expect_lines(bad_one, &bad_one.name, &answer, &mut complaints);
             }
         }
     }
@@ -190,21 +208,16 @@ fn every_malformed_protocol_is_refused_at_its_line() {
 fn every_malformed_frame_is_refused_at_its_line() {
     let list = listed("frames");
     assert_complete("frames", ".jsonl", &list);
-    let base = fs::read(bad().join("base.toml")).unwrap();
+    let base = fs::read(protocols().join("base.toml")).unwrap();
     let mut complaints = Vec::new();
     for bad_one in &list {
-        let frame = fs::read(bad().join("frames").join(&bad_one.name)).unwrap();
-        let folder = Overlay {
-            below: DiskFolder::at(&bad()),
-            path: "tasks.jsonl",
-            bytes: &frame,
-        };
-        match answer("base.toml", &base, &folder) {
+        let frame = fs::read(protocols().join("frames").join(&bad_one.name)).unwrap();
+        match answer("base.toml", &base, &with_frame(&frame)) {
             Err(_) => complaints.push(format!("{}: no defect", bad_one.name)),
             Ok(answer) => {
                 let name = format!("frame__{}", bad_one.name.trim_end_matches(".jsonl"));
                 snapshot(&name, &answer.drawn);
-                expect_line(bad_one, "tasks.jsonl", &answer, &mut complaints);
+                expect_lines(bad_one, "tasks.jsonl", &answer, &mut complaints);
             }
         }
     }
@@ -215,16 +228,16 @@ fn every_malformed_frame_is_refused_at_its_line() {
 fn every_malformed_report_is_refused_at_its_line() {
     let list = listed("reports");
     assert_complete("reports", ".json", &list);
-    let base = fs::read(bad().join("base.toml")).unwrap();
-    let checked = check(&base, &DiskFolder::at(&bad())).unwrap();
+    let base = fs::read(protocols().join("base.toml")).unwrap();
+    let checked = check(&base, &DiskFolder::at(&protocols())).unwrap();
     let scorer = Scorer::new(&checked.registration.protocol, &checked.tasks).unwrap();
     let mut said = String::new();
     for bad_one in &list {
-        let report = fs::read(bad().join("reports").join(&bad_one.name)).unwrap();
+        let report = fs::read(protocols().join("reports").join(&bad_one.name)).unwrap();
         let fault = scorer.read_report(&report).expect_err(&bad_one.name);
         let before = &report[..fault.offset.min(report.len())];
         let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
-        assert_eq!(Some(line as u64), bad_one.line, "{}", bad_one.name);
+        assert_eq!(bad_one.lines, [line as u64], "{}", bad_one.name);
         let at = match &fault.pointer {
             Some(pointer) => format!("at `{pointer}`"),
             None => format!("at byte {}", fault.offset),
@@ -238,19 +251,305 @@ fn every_malformed_report_is_refused_at_its_line() {
     assert!(scorer.read_report(&large).is_err());
 }
 
+/// Every slip of one key or one value is told once, and nothing that follows from it.
+#[test]
+fn one_slip_is_one_defect() {
+    let base = fs::read_to_string(protocols().join("base.toml")).unwrap();
+    let lines: Vec<&str> = base.lines().collect();
+    let mut complaints = Vec::new();
+    for (i, line) in lines.iter().enumerate() {
+        let Some((key, value)) = line.split_once(" = ") else {
+            continue;
+        };
+        let other = if value.starts_with('"') {
+            "7"
+        } else {
+            "\"zq\""
+        };
+        let misspelt = match key.strip_suffix('"') {
+            Some(key) => format!("{key}x\" = {value}"),
+            None => format!("{key}x = {value}"),
+        };
+        for (slip, least) in [
+            (misspelt, 1),
+            (format!("{key} = {other}"), 1),
+            (String::new(), 0),
+        ] {
+            let mut lines = lines.clone();
+            lines[i] = &slip;
+            let text = lines.join("\n");
+            let found = check(text.as_bytes(), &DiskFolder::at(&protocols())).err();
+            let found = found.unwrap_or_default();
+            if found.len() > 1 || found.len() < least {
+                let drawn = render::defects("base.toml", &text, &found, |_| None);
+                complaints.push(format!("line {}, `{slip}`:\n{drawn}", i + 1));
+            }
+        }
+    }
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+}
+
+/// Codes that no stored protocol and no stored frame causes, with the reason.
+const NOT_STORED: &[(Code, &str)] = &[
+    (Code::Unreadable, "who may read a file is not kept with it"),
+    (Code::TooLarge, "the file would be large"),
+    (Code::BadReport, "a report causes it, never a protocol"),
+];
+
+#[test]
+fn every_code_is_caused_by_a_stored_input() {
+    let mut caused = BTreeSet::new();
+    let mut cause = |bytes: &[u8], folder: &dyn Folder| {
+        let found = check(bytes, folder).err().unwrap_or_default();
+        caused.extend(found.into_iter().map(|defect| defect.code));
+    };
+    for part in ["bad", "weak"] {
+        let place = protocols().join(part);
+        for name in files(&place, ".toml") {
+            cause(
+                &fs::read(place.join(name)).unwrap(),
+                &DiskFolder::at(&place),
+            );
+        }
+    }
+    let base = fs::read(protocols().join("base.toml")).unwrap();
+    for name in files(&protocols().join("frames"), ".jsonl") {
+        let frame = fs::read(protocols().join("frames").join(name)).unwrap();
+        cause(&base, &with_frame(&frame));
+    }
+    caused.extend(NOT_STORED.iter().map(|(code, _)| *code));
+    let all: BTreeSet<Code> = Code::ALL.iter().copied().collect();
+    assert_eq!(caused, all);
+}
+
+/// Returns the code of the only defect of a text, in the folder of `base.toml`.
+fn only_code(text: &str) -> Code {
+    let found = check(text.as_bytes(), &DiskFolder::at(&protocols())).unwrap_err();
+    assert_eq!(found.len(), 1, "{found:?}");
+    found[0].code
+}
+
+#[test]
+fn what_is_too_large_to_store_is_refused() {
+    let base = fs::read_to_string(protocols().join("base.toml")).unwrap();
+    let long = |command: usize| {
+        let argument = "x".repeat(command);
+        base.replace(
+            "printf b > out\"]\ndiffers",
+            &format!("{argument}\"]\ndiffers"),
+        )
+    };
+    let keys: String = (0..20_500).map(|i| format!("k{i} = 1\n")).collect();
+    for (what, text, code) in [
+        (
+            "257 KiB",
+            base.clone() + &"#\n".repeat(257 * 512),
+            Code::TooLarge,
+        ),
+        (
+            "deep arrays",
+            format!("a = {}", "[".repeat(100_000)),
+            Code::Syntax,
+        ),
+        (
+            "deep tables",
+            format!("a = {}", "{a=".repeat(80_000)),
+            Code::Syntax,
+        ),
+        ("100,000 deep tables", "{a=".repeat(100_000), Code::TooLarge),
+        (
+            "a dotted key",
+            format!("a{} = 1", ".a".repeat(100_000)),
+            Code::Syntax,
+        ),
+        ("20,500 keys", keys, Code::TooLarge),
+        ("200,000 keys", "k = 1\n".repeat(200_000), Code::TooLarge),
+        (
+            "200,000 tables",
+            "[[arms]]\n".repeat(200_000),
+            Code::TooLarge,
+        ),
+        ("25,000 tables", "[[arms]]\n".repeat(25_000), Code::TooLarge),
+        ("a command of 129 KiB", long(129 * 1024), Code::Command),
+    ] {
+        let start = Instant::now();
+        assert_eq!(only_code(&text), code, "{what}");
+        assert!(start.elapsed() < Duration::from_secs(1), "{what}");
+    }
+    assert!(check(long(64 * 1024).as_bytes(), &DiskFolder::at(&protocols())).is_ok());
+}
+
+#[test]
+fn toml_1_1_is_read_and_means_the_same() {
+    let base = fs::read_to_string(protocols().join("base.toml")).unwrap();
+    let newer = base
+        .replace(
+            "env = { LC_ALL = \"C\" }",
+            "env = {\n  LC_ALL = \"\\x43\",\n}",
+        )
+        .replace("id = \"base\"", "id = \"\\x62ase\"");
+    let digest = |text: &str| {
+        let checked = check(text.as_bytes(), &DiskFolder::at(&protocols())).unwrap();
+        checked.registration.digest()
+    };
+    assert_ne!(newer, base);
+    assert_eq!(digest(&newer), digest(&base));
+}
+
+/// Checks a file by the command line; returns its exit status and the code of its first defect.
+fn by_command(path: &Path) -> (Option<i32>, String) {
+    let start = Instant::now();
+    let output = Command::new(env!("CARGO_BIN_EXE_prereg"))
+        .args(["check", "--json"])
+        .arg(path)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert!(start.elapsed() < Duration::from_secs(1), "{path:?}");
+    let said: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let code = &said["error"]["defects"][0]["code"];
+    (output.status.code(), code.as_str().unwrap().to_owned())
+}
+
+#[test]
+fn what_is_no_plain_file_is_refused_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name);
+    let pipe = Command::new("mkfifo").arg(place("pipe")).status();
+    assert!(pipe.unwrap().success());
+    let base = fs::read_to_string(protocols().join("base.toml")).unwrap();
+    let large = base.clone() + &"#\n".repeat(257 * 512);
+    fs::write(place("large"), large).unwrap();
+    fs::write(place("base.toml"), &base).unwrap();
+    std::os::unix::fs::symlink(place("base.toml"), place("link")).unwrap();
+    for (path, code) in [
+        (place("nowhere"), "not-found"),
+        (place("nowhere/at/all"), "not-found"),
+        (folder.path().to_owned(), "not-file"),
+        (place("pipe"), "not-file"),
+        (place("link"), "not-file"),
+        (PathBuf::from("/dev/zero"), "not-file"),
+        (place("large"), "too-large"),
+    ] {
+        assert_eq!(by_command(&path), (Some(3), code.to_owned()), "{path:?}");
+    }
+}
+
+#[test]
+fn what_a_protocol_names_is_a_plain_file_that_can_be_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name);
+    for name in ["tasks.jsonl", "judge.sh", "report.schema.json"] {
+        fs::copy(protocols().join(name), place(name)).unwrap();
+    }
+    let pipe = Command::new("mkfifo").arg(place("pipe")).status();
+    assert!(pipe.unwrap().success());
+    fs::create_dir(place("real")).unwrap();
+    std::os::unix::fs::symlink("real", place("linked")).unwrap();
+    std::os::unix::fs::symlink("/", place("real/out")).unwrap();
+    let base = fs::read_to_string(protocols().join("base.toml")).unwrap();
+    let copy = |from: &str| {
+        let copied = format!("workspace = {{ copy = \"{from}\" }}");
+        base.replace("workspace = \"empty\"", &copied)
+    };
+    let file = |key: &str, name: &str, other: &str| {
+        base.replace(
+            &format!("{key} = \"{name}\""),
+            &format!("{key} = \"{other}\""),
+        )
+    };
+    for (what, text, code) in [
+        (
+            "the frame is a pipe",
+            file("frame", "tasks.jsonl", "pipe"),
+            "not-file",
+        ),
+        (
+            "the frame is absent",
+            file("frame", "tasks.jsonl", "none"),
+            "not-found",
+        ),
+        (
+            "the schema is a folder",
+            file("schema", "report.schema.json", "real"),
+            "not-file",
+        ),
+        ("the workspace is a link", copy("linked"), "not-file"),
+        ("the workspace holds a link", copy("real"), "not-file"),
+        ("the workspace is a pipe", copy("pipe"), "not-file"),
+    ] {
+        let start = Instant::now();
+        let found = check(text.as_bytes(), &DiskFolder::at(folder.path())).unwrap_err();
+        let codes: Vec<&str> = found.iter().map(|defect| defect.code.text()).collect();
+        assert_eq!(codes, [code], "{what}: {found:?}");
+        assert!(start.elapsed() < Duration::from_secs(1), "{what}");
+    }
+}
+
+/// The weaknesses that `check` looks for, by the codes that name them under `[limitations]`.
+const WEAKNESSES: &[Code] = &[
+    Code::OrderUnbalanced,
+    Code::OrderConfoundedWithTime,
+    Code::FewTasks,
+    Code::UnequalLimits,
+    Code::UnlimitedVoids,
+    Code::NoControl,
+    Code::MissingUnbounded,
+    Code::UnpinnedCommand,
+    Code::TimeoutUnscored,
+    Code::LateReports,
+    Code::OutcomesUnsealed,
+    Code::UnlimitedAttempts,
+    Code::DrawCanGrow,
+];
+
+#[test]
+fn each_weakness_is_found_where_it_is_and_nowhere_else() {
+    let wanted: BTreeSet<String> = WEAKNESSES
+        .iter()
+        .map(|code| format!("{}.toml", code.text()))
+        .collect();
+    for part in ["weak", "sound"] {
+        assert_eq!(files(&protocols().join(part), ".toml"), wanted, "{part}");
+    }
+    for code in WEAKNESSES {
+        let name = format!("{}.toml", code.text());
+        let look = |part: &str, accepted: bool| {
+            let folder = protocols().join(part);
+            let mut text = fs::read_to_string(folder.join(&name)).unwrap();
+            if accepted {
+                text += &format!("\n[limitations]\n\"{}\" = \"it is known\"\n", code.text());
+            }
+            let found = check(text.as_bytes(), &DiskFolder::at(&folder)).err();
+            let found = found.unwrap_or_default();
+            let codes: Vec<Code> = found.iter().map(|defect| defect.code).collect();
+            (codes, render::defects(&name, &text, &found, |_| None))
+        };
+        let (codes, drawn) = look("weak", false);
+        assert_eq!(codes, [*code], "{drawn}");
+        snapshot(&format!("weak__{}", code.text()), &drawn);
+        let (codes, drawn) = look("weak", true);
+        assert_eq!(codes, [], "{drawn}");
+        let (codes, drawn) = look("sound", false);
+        assert_eq!(codes, [], "{drawn}");
+        let (codes, drawn) = look("sound", true);
+        assert_eq!(codes, [Code::LimitationNotFound], "{drawn}");
+    }
+}
+
 #[test]
 fn the_least_integer_of_64_bits_is_a_defect() {
     let text = "language = -9223372036854775808\n";
-    let defects = check(text.as_bytes(), &DiskFolder::at(&bad())).unwrap_err();
+    let defects = check(text.as_bytes(), &DiskFolder::at(&protocols())).unwrap_err();
     assert_eq!(defects[0].code, Code::Number, "{defects:?}");
 }
 
 #[test]
 fn stages_beyond_every_range_are_a_defect() {
-    let base = fs::read_to_string(bad().join("base.toml")).unwrap();
+    let base = fs::read_to_string(protocols().join("base.toml")).unwrap();
     let stage = |id| format!("[[stages]]\nid = \"{id}\"\nrepeats = 4000000000\n");
     let text = base.replace("repeats = 2\n", "") + &stage("one") + &stage("two");
-    let defects = check(text.as_bytes(), &DiskFolder::at(&bad())).unwrap_err();
+    let defects = check(text.as_bytes(), &DiskFolder::at(&protocols())).unwrap_err();
     let of_range = |defect: &&Defect| defect.code == Code::Range;
     assert!(defects.iter().filter(of_range).count() >= 2, "{defects:?}");
 }
@@ -258,9 +557,10 @@ fn stages_beyond_every_range_are_a_defect() {
 #[test]
 fn the_protocols_that_ship_have_no_defects() {
     for path in [
-        "tests/bad/base.toml",
+        "tests/protocols/base.toml",
         "protocols/quickstart.toml",
         "protocols/minimal.toml",
+        "protocols/coding-agent.toml",
     ] {
         let place = root().join(path);
         let bytes = fs::read(&place).unwrap();

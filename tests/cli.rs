@@ -105,8 +105,8 @@ macro_rules! transcript {
 fn help_of_every_verb() {
     let desk = Desk::new();
     let verbs = [
-        "init", "check", "schema", "register", "run", "start", "finish", "score", "status", "show",
-        "verify", "export", "claim",
+        "init", "check", "explain", "plan", "schema", "register", "run", "start", "finish",
+        "score", "status", "show", "verify", "export", "claim",
     ];
     let mut lines = vec!["--help".to_owned(), "--version".to_owned()];
     lines.extend(verbs.iter().map(|verb| format!("{verb} --help")));
@@ -164,6 +164,72 @@ fn check_says_what_a_sound_protocol_comes_to() {
             "check nowhere.toml --json"
         ])
     );
+}
+
+#[test]
+fn explain_says_the_plan_or_the_defects() {
+    let desk = Desk::new();
+    let text = fs::read_to_string(desk.path("minimal.toml")).unwrap();
+    fs::write(
+        desk.path("broken.toml"),
+        text.replace("timeout = \"5s\"", "timeuot = \"5s\""),
+    )
+    .unwrap();
+    fs::write(
+        desk.path("later.toml"),
+        format!("{text}\n[switch]\nfile = \"enabled\"\n"),
+    )
+    .unwrap();
+    transcript!(
+        "cli__explain",
+        desk.say_all(&[
+            "explain broken.toml",
+            "explain nowhere.toml --json",
+            "explain later.toml --json"
+        ])
+    );
+}
+
+#[test]
+fn the_plan_is_printed_in_run_order() {
+    let desk = Desk::new();
+    let staged = r#"
+language = 1
+arms = [{ id = "a", command = ["true"] }, { id = "b", command = ["true"] }, { id = "c", command = ["true"] }]
+tasks = { frame = "staged.jsonl" }
+draw = { method = "ranked", classes = ["^x-([0-9]+)$"] }
+outcomes = [{ id = "ok", kind = "binary", value = "run.exit == 0", better = "higher", missing = 0 }]
+execution = { timeout = "5s" }
+allocation = { arms = "williams", block = "pair", run_seed = "sha256_task_repeat" }
+stages = [{ id = "one", repeats = 2 }, { id = "two", repeats = 1, opens = "stages['one'].complete" }]
+[study]
+id = "staged"
+title = "A plan in stages"
+question = "In which order?"
+hypotheses = []
+kind = "confirmatory"
+[analysis]
+reference = "a"
+treatments = ["b", "c"]
+primary = { outcome = "ok", estimand = "as_drawn", test = "sign_flip", objective = "superiority" }
+[limitations]
+"few-tasks" = "two tasks show the order"
+"no-control" = "nothing is measured"
+"unpinned-command" = "the same program in all arms"
+"#;
+    fs::write(desk.path("staged.toml"), staged).unwrap();
+    fs::write(
+        desk.path("staged.jsonl"),
+        "{\"id\":\"x-10\"}\n{\"id\":\"x-9\"}\n",
+    )
+    .unwrap();
+    let said = desk.say_all(&[
+        "plan minimal.toml",
+        "plan staged.toml",
+        "plan staged.toml --json",
+        "plan staged.toml --pilot",
+    ]);
+    transcript!("cli__plan", said);
 }
 
 #[test]

@@ -334,8 +334,21 @@ fn a_judge_that_hangs_meets_its_limit() {
 }
 
 #[test]
-fn a_program_that_is_not_there_is_a_failed_run() {
+fn a_program_that_is_not_there_stops_the_study_before_anything_is_written() {
     let study = against("[\"no-such-program-6b1f\"]").lay();
+    let said = study.prereg(&["run", "study.toml", "--json"]);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert_eq!(said.error_code(), "program-not-on-path", "{said:?}");
+    assert!(!study.record().exists());
+}
+
+#[test]
+fn a_program_that_cannot_be_started_is_a_failed_run() {
+    let study = Recipe {
+        files: vec![("arm.sh", "#!/no/such/interpreter\n".to_owned())],
+        ..against("[\"./arm.sh\"]")
+    }
+    .lay();
     assert_state(&worst_run(&study), "unjudged", Some("failed"));
 }
 

@@ -169,7 +169,7 @@ proptest! {
 
     #[test]
     fn any_small_study_is_answered(edits in edits()) {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bad");
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/protocols");
         let folder = MemoryFolder::of(&root);
         answers(&edited(&folder.files["base.toml"], &edits), &folder);
     }

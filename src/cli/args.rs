@@ -37,6 +37,16 @@ pub(super) enum Verb {
     /// Finds every defect of a protocol.
     #[command(after_help = "Example:\n  prereg check study.toml")]
     Check(Check),
+    /// Says the whole plan of a protocol in plain English, as Markdown.
+    #[command(
+        after_help = "Examples:\n  prereg explain study.toml\n  prereg explain study.toml > plan.md     for whoever reviews the plan"
+    )]
+    Explain(Explain),
+    /// Prints the slots in run order, one a line.
+    #[command(
+        after_help = "Examples:\n  prereg plan study.toml\n  prereg plan study.toml --json > plan.jsonl"
+    )]
+    Plan(Plan),
     /// Prints the JSON Schema of the protocol file, for editors.
     #[command(
         after_help = "Example:\n  prereg schema > protocol.schema.json\n  then, as the first line of a protocol: #:schema protocol.schema.json"
@@ -141,6 +151,23 @@ pub(super) struct Init {
 pub(super) struct Check {
     /// The protocol file.
     pub file: PathBuf,
+}
+
+/// `explain`
+#[derive(Debug, Args)]
+pub(super) struct Explain {
+    /// The protocol file.
+    pub file: PathBuf,
+}
+
+/// `plan`
+#[derive(Debug, Args)]
+pub(super) struct Plan {
+    /// The protocol file.
+    pub file: PathBuf,
+    /// Prints the pilot's slots, which are executed before registration in any order.
+    #[arg(long)]
+    pub pilot: bool,
 }
 
 /// `register`

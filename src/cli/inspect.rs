@@ -381,7 +381,7 @@ pub(super) fn export(args: &Export, as_json: bool) -> Result<Reply, Failure> {
             });
         }
         store.export(&mut BufWriter::new(io::stdout().lock()), sealed)?;
-        return Ok(Reply::done("", Value::Null));
+        return Ok(Reply::written());
     };
     let exported = write_whole(path, |out| store.export(out, sealed).map_err(Failure::from))?;
     let seal = if exported.sealed {

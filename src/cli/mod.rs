@@ -3,7 +3,9 @@
 mod args;
 mod elsewhere;
 mod exit;
+mod explain;
 mod inspect;
+mod plan;
 mod progress;
 mod protocol;
 pub mod render;
@@ -63,6 +65,8 @@ fn execute(cli: &Cli) -> Result<Reply, Failure> {
     match &cli.verb {
         Verb::Init(args) => protocol::init(args),
         Verb::Check(args) => protocol::check(args),
+        Verb::Explain(args) => explain::explain(args),
+        Verb::Plan(args) => plan::plan(args, cli.json),
         Verb::Schema => Ok(protocol::schema()),
         Verb::Register(args) => protocol::register(args),
         Verb::Run(args) => run::run(args),

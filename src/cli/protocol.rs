@@ -10,7 +10,6 @@ use super::reply::{Failure, Reply};
 use super::results::counted;
 use super::study::{ProtocolFile, granted};
 use crate::engine::command::Action;
-use crate::protocol::frame;
 use crate::protocol::model::ArmsOrder;
 use crate::protocol::shape;
 use crate::runner::clock;
@@ -137,9 +136,7 @@ pub(super) fn publish_line(loaded: &ProtocolFile) -> String {
 /// Returns the plan in one line.
 pub(super) fn plan_line(loaded: &ProtocolFile) -> String {
     let protocol = &loaded.checked.registration.protocol;
-    let tasks = frame::draw(protocol, &loaded.checked.tasks)
-        .confirmatory
-        .len();
+    let tasks = loaded.checked.drawn.confirmatory.len();
     let allocation = &protocol.allocation;
     let arms = protocol.arms.len();
     let slots = tasks as u64 * u64::from(allocation.repeats) * arms as u64;

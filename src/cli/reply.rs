@@ -34,6 +34,11 @@ impl Reply {
             exit: Exit::Done,
         }
     }
+
+    /// Ends well; all that was to be said has been written as it was made.
+    pub(super) fn written() -> Self {
+        Self::done("", Value::Null)
+    }
 }
 
 /// Why a command did not go through.
@@ -234,8 +239,8 @@ fn registered_line(rule: Option<&str>, text: Option<&str>) -> Option<(usize, Str
 /// Prints what was said, or why nothing was; returns how the process ends.
 pub(super) fn print(result: &Result<Reply, Failure>, json: bool) -> Exit {
     let (out, text, exit) = match (result, json) {
-        (Ok(said), true) => (true, format!("{}\n", said.json), said.exit),
-        (Ok(said), false) => (true, said.text.clone(), said.exit),
+        (Ok(said), true) if !said.json.is_null() => (true, format!("{}\n", said.json), said.exit),
+        (Ok(said), _) => (true, said.text.clone(), said.exit),
         (Err(failure), true) => (true, format!("{}\n", failure.json()), failure.exit()),
         (Err(failure), false) => (false, failure.text(), failure.exit()),
     };

@@ -16,12 +16,11 @@ use super::results;
 use super::study::{ProtocolFile, apply, folder_of, name_of};
 use crate::engine::refusal::Refusal;
 use crate::engine::rules::Rules;
-use crate::protocol::frame;
 use crate::protocol::model::CauseWord;
 use crate::report::tally::{Counter, Tally};
-use crate::runner::clock;
 use crate::runner::session::{self, Brake, End, Session};
 use crate::runner::signals::{self, Wish};
+use crate::runner::{clock, programs};
 use crate::store::{Fault, Request, Store};
 
 /// Runs a study as far as it goes.
@@ -29,7 +28,11 @@ pub(super) fn run(args: &Run) -> Result<Reply, Failure> {
     let loaded = ProtocolFile::read(&args.file)?;
     loaded.enforced()?;
     let record = loaded.record(args.db.as_deref());
-    must_fit(&loaded, args, &record)?;
+    let before = Before::of(&record)?;
+    must_fit(&loaded, args, &before)?;
+    if args.pilot || !before.completed {
+        must_have_programs(&loaded)?;
+    }
     let mut store = Store::create(&record, clock::now)?;
     let bar = Arc::new(Bar::new(args.quiet));
     let announced = admit(&mut store, &loaded, args, &bar)?;
@@ -76,22 +79,48 @@ fn admit(store: &mut Store, loaded: &ProtocolFile, args: &Run, bar: &Bar) -> Res
     Ok(new)
 }
 
-/// Refuses a command line that does not fit the protocol, before anything is written.
-fn must_fit(loaded: &ProtocolFile, args: &Run, record: &Path) -> Result<(), Failure> {
+/// How the record stood before anything was written.
+#[derive(Default)]
+struct Before {
+    registered: bool,
+    completed: bool,
+    text: Option<String>,
+}
+
+impl Before {
+    fn of(record: &Path) -> Result<Self, Failure> {
+        let mut store = match Store::read(record) {
+            Ok(store) => store,
+            Err(Fault::NotFound(_)) => return Ok(Self::default()),
+            Err(fault) => return Err(fault.into()),
+        };
+        let standing = store.standing()?;
+        Ok(Self {
+            registered: standing.registered.is_some(),
+            completed: standing.completed.is_some(),
+            text: store.protocol_text()?,
+        })
+    }
+}
+
+/// Refuses to go on without a program: each start of its runs would use up an attempt.
+fn must_have_programs(loaded: &ProtocolFile) -> Result<(), Failure> {
     let protocol = &loaded.checked.registration.protocol;
-    let tasks = &loaded.checked.tasks;
-    let pilot = frame::draw(protocol, tasks)
-        .pilot
-        .first()
-        .map(|task| tasks[*task].id.clone());
-    let (registered, text) = match Store::read(record) {
-        Ok(mut store) => (
-            store.standing()?.registered.is_some(),
-            store.protocol_text()?,
-        ),
-        Err(Fault::NotFound(_)) => (false, None),
-        Err(fault) => return Err(fault.into()),
-    };
+    programs::must_exist(protocol, &loaded.base, &environment()).map_err(|fault| Failure::Fault {
+        code: fault.code(),
+        message: format!("{fault}; nothing was started"),
+    })
+}
+
+/// Returns what the arms' own environment is taken from.
+fn environment() -> BTreeMap<OsString, OsString> {
+    std::env::vars_os().collect()
+}
+
+/// Refuses a command line that does not fit the protocol, before anything is written.
+fn must_fit(loaded: &ProtocolFile, args: &Run, before: &Before) -> Result<(), Failure> {
+    let pilot = loaded.checked.drawn.pilot.first();
+    let pilot = pilot.map(|task| loaded.checked.tasks[*task].id.clone());
     let usage = |code, message: &str| {
         Err(Failure::Usage {
             code,
@@ -100,11 +129,11 @@ fn must_fit(loaded: &ProtocolFile, args: &Run, record: &Path) -> Result<(), Fail
     };
     match pilot {
         None if args.pilot => usage("no-pilot", "no task of this protocol is in a pilot split"),
-        Some(task) if args.pilot && registered => Err(Failure::Refused {
+        Some(task) if args.pilot && before.registered => Err(Failure::Refused {
             refusal: Refusal::SplitClosed { task },
-            text,
+            text: before.text.clone(),
         }),
-        Some(_) if !args.pilot && !args.register && !registered => usage(
+        Some(_) if !args.pilot && !args.register && !before.registered => usage(
             "pilot-or-register",
             "this protocol has pilot tasks: say --pilot to execute them, or --register to end pilots and register",
         ),
@@ -120,7 +149,7 @@ fn execute(
     bar: &Arc<Bar>,
 ) -> Result<End, Failure> {
     let rules = rules_of(store)?;
-    let env: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
+    let env = environment();
     let runs = runs_folder(store, record)?;
     let deaf = |error: std::io::Error| Failure::Fault {
         code: "signals",

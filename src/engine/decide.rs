@@ -239,7 +239,7 @@ fn slot(
     task: &str,
 ) -> Result<Place, Refusal> {
     let plan = rules.plan(phase);
-    let wanted = (0..plan.repeats).map(|repeat| plan.position(phase.index, repeat, arm as u64));
+    let wanted = (0..plan.repeats()).map(|repeat| plan.position(phase.index, repeat, arm as u64));
     if !phase.confirmatory {
         return pilot_slot(rules, slice, wanted).ok_or_else(|| used(rules, task, arm));
     }

@@ -65,8 +65,8 @@ impl Rules {
             .map(|(frame, (task, phase))| (task.id.clone(), Indexed { frame, phase }))
             .collect();
         Ok(Self {
-            plan: Plan::new(protocol, drawn.confirmatory.len()),
-            pilot: Plan::pilot(protocol, drawn.pilot.len()),
+            plan: Plan::new(protocol, &tasks, &drawn.confirmatory),
+            pilot: Plan::pilot(protocol, &tasks, &drawn.pilot),
             digest: registration.digest(),
             scorer: OnceLock::new(),
             registration,

@@ -283,7 +283,7 @@ impl Slice {
             self.standing.draft
         };
         let positions =
-            (0..plan.repeats).map(|repeat| plan.position(phase.index, repeat, arm as u64));
+            (0..plan.repeats()).map(|repeat| plan.position(phase.index, repeat, arm as u64));
         let mut lanes: Vec<LaneId> = positions
             .map(|position| LaneId {
                 draft,

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use serde_json::{Map, Value};
 
 use super::canonical::{self, JsonFault};
+use super::classes::Classes;
 use super::draft::{DrawMethod, SplitKind};
 use super::model::{Draw, Protocol};
 use super::source::is_hidden;
@@ -214,7 +215,8 @@ pub struct Drawn {
 
 /// Makes the draw.
 ///
-/// Shuffled: ascending SHA-256 of `"prereg-draw/1\n" + seed + "\n" + id`, ties by id.
+/// Shuffled: ascending SHA-256 of `"prereg-draw/1\n" + seed + "\n" + id`. Ranked: by class
+/// ([`Classes`]). Ties by id.
 pub fn draw(protocol: &Protocol, tasks: &[Task]) -> Drawn {
     let of_kind = |kind: SplitKind| -> Vec<usize> {
         let splits = protocol.splits.as_ref();
@@ -234,25 +236,31 @@ pub fn draw(protocol: &Protocol, tasks: &[Task]) -> Drawn {
 }
 
 fn order(draw: &Draw, tasks: &[Task], indexes: &mut [usize]) {
-    if draw.method == DrawMethod::Shuffled {
-        let seed = draw.seed.as_deref().unwrap_or_default().as_bytes();
-        indexes.sort_by_cached_key(|i| {
-            let id = tasks[*i].id.as_str();
-            (
-                Digest::of(&[b"prereg-draw/1\n", seed, b"\n", id.as_bytes()]),
-                id.to_owned(),
-            )
-        });
+    let id = |i: &usize| tasks[*i].id.as_str();
+    match draw.method {
+        DrawMethod::Listed => {}
+        DrawMethod::Shuffled => {
+            let seed = draw.seed.as_deref().unwrap_or_default().as_bytes();
+            let key = |id: &str| Digest::of(&[b"prereg-draw/1\n", seed, b"\n", id.as_bytes()]);
+            indexes.sort_by_cached_key(|i| (key(id(i)), id(i)));
+        }
+        DrawMethod::Ranked => {
+            // The checker refused classes that cannot be read; none of them decides then.
+            let classes = Classes::read(&draw.classes).unwrap_or_default();
+            indexes.sort_by_cached_key(|i| (classes.rank(id(i)), id(i)));
+        }
     }
 }
 
 /// Returns the names of the fields that some task has.
 pub fn field_names(tasks: &[Task]) -> Vec<String> {
     let objects = tasks.iter().filter_map(|task| task.fields.as_object());
-    let mut names: Vec<String> = objects.flat_map(Map::keys).cloned().collect();
-    names.sort_unstable();
-    names.dedup();
-    names
+    let mut names = BTreeSet::new();
+    for name in objects.flat_map(Map::keys) {
+        // Collecting would sort the names of all tasks; few of them are new.
+        names.insert(name.as_str());
+    }
+    names.into_iter().map(str::to_owned).collect()
 }
 
 /// Returns the names of the fields that hold a number with a fraction in some task.

@@ -2,6 +2,7 @@
 
 pub mod canonical;
 pub mod check;
+mod classes;
 pub mod defect;
 pub mod draft;
 pub mod expression;
@@ -9,6 +10,7 @@ pub mod folder;
 pub mod frame;
 pub mod manual;
 pub mod model;
+mod order;
 pub mod plan;
 pub mod registration;
 pub mod shape;

@@ -1,29 +1,38 @@
 //! The plan: which slots there are, in which order, and which of them follow one another.
 //!
 //! Nothing is materialised: a position is a number in a mixed radix of tasks, repeats and arms, so
-//! every question costs a few divisions however long the plan is.
+//! every question costs a few divisions however long the plan is. Stages follow one another: all
+//! tasks of the first, then all of the next, whose repeats go on where those of the first stopped.
 //!
 //! A *lane* is a sequence of slots that are executed one after another: the whole plan under
 //! `serial = "study"`, a block under `"block"`, a single slot under `"none"`. Lanes are numbered by
-//! the plan position of their first slot.
+//! the plan position of their first slot. A block belongs to one stage.
 
-use super::draft::{ArmsOrder, Axis, BlockKind, Serial};
-use super::model::Protocol;
+use super::frame::Task;
+use super::model::{Axis, BlockKind, Protocol, Serial};
+use super::order::Order;
 use crate::units::Digest;
 
 /// The plan of a phase of a study.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// How many tasks.
-    pub tasks: u64,
-    /// How many repeats of each task and arm.
-    pub repeats: u64,
-    /// How many arms.
-    pub arms: u64,
+    tasks: u64,
     nest: [Axis; 3],
-    order: ArmsOrder,
+    order: Order,
     block: BlockKind,
     serial: Serial,
+    /// The stages in order; a plan without any is one.
+    stages: Vec<Span>,
+}
+
+/// Where a stage lies in the plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Span {
+    repeats: u64,
+    first_repeat: u64,
+    first_position: u64,
+    first_lane: u64,
+    first_block: u64,
 }
 
 /// A place in the plan: which arm is executed on which task, and how often before.
@@ -31,6 +40,8 @@ pub struct Plan {
 pub struct Slot {
     /// The place in run order, from 0.
     pub position: u64,
+    /// The stage's place among the stages, from 0.
+    pub stage: usize,
     /// The task's place in the draw, from 0.
     pub task: u64,
     /// The repeat, from 0.
@@ -42,31 +53,77 @@ pub struct Slot {
 }
 
 impl Plan {
-    /// Makes the plan of a protocol over a number of tasks.
-    pub fn new(protocol: &Protocol, tasks: usize) -> Self {
+    /// Makes the plan of a protocol over the tasks that were drawn from a frame.
+    pub fn new(protocol: &Protocol, tasks: &[Task], drawn: &[usize]) -> Self {
         let allocation = &protocol.allocation;
+        let ids = drawn.iter().map(|task| tasks[*task].id.as_str());
+        let repeats = if protocol.stages.is_empty() {
+            vec![u64::from(allocation.repeats)]
+        } else {
+            let stages = protocol.stages.iter();
+            stages.map(|stage| u64::from(stage.repeats)).collect()
+        };
         Self {
-            tasks: tasks as u64,
-            repeats: u64::from(allocation.repeats),
-            arms: protocol.arms.len() as u64,
+            tasks: drawn.len() as u64,
             nest: allocation.nest,
-            order: allocation.arms,
+            order: Order::new(protocol, ids),
             block: allocation.block,
             serial: allocation.serial,
+            stages: Vec::new(),
         }
+        .in_stages(&repeats)
     }
 
     /// Makes the plan of a pilot: the same slots for other tasks, in no order.
-    pub fn pilot(protocol: &Protocol, tasks: usize) -> Self {
+    pub fn pilot(protocol: &Protocol, tasks: &[Task], pilots: &[usize]) -> Self {
+        let plan = Self::new(protocol, tasks, pilots);
+        let repeats: Vec<u64> = plan.stages.iter().map(|span| span.repeats).collect();
         Self {
             serial: Serial::None,
-            ..Self::new(protocol, tasks)
+            ..plan
         }
+        .in_stages(&repeats)
+    }
+
+    /// Lays stages with so many repeats one after another.
+    fn in_stages(mut self, repeats: &[u64]) -> Self {
+        let mut next = Span {
+            repeats: 0,
+            first_repeat: 0,
+            first_position: 0,
+            first_lane: 0,
+            first_block: 0,
+        };
+        self.stages.clear();
+        for repeats in repeats {
+            let span = Span {
+                repeats: *repeats,
+                ..next
+            };
+            self.stages.push(span);
+            next.first_repeat += repeats;
+            next.first_position += self.size(&span, &self.nest);
+            next.first_block += self.size(&span, &self.block_axes());
+            if self.serial != Serial::Study {
+                next.first_lane += self.size(&span, &self.lane_axes());
+            }
+        }
+        self
+    }
+
+    /// Returns how many tasks there are.
+    pub fn tasks(&self) -> u64 {
+        self.tasks
+    }
+
+    /// Returns how many repeats of each task and arm there are, in all stages together.
+    pub fn repeats(&self) -> u64 {
+        self.stages.iter().map(|span| span.repeats).sum()
     }
 
     /// Returns how many slots there are.
     pub fn len(&self) -> u64 {
-        self.tasks * self.repeats * self.arms
+        self.end(|span| span.first_position, &self.nest)
     }
 
     /// Returns whether there is no slot.
@@ -74,79 +131,32 @@ impl Plan {
         self.len() == 0
     }
 
+    /// Returns how many slots a stage has.
+    pub fn stage_len(&self, stage: usize) -> u64 {
+        self.size(&self.stages[stage], &self.nest)
+    }
+
     /// Returns the slot at a position below `len`.
     pub fn slot(&self, position: u64) -> Slot {
-        let mut rest = position;
-        let mut place = [0; 3];
-        for axis in self.nest.iter().rev() {
-            place[index(*axis)] = rest % self.radix(*axis);
-            rest /= self.radix(*axis);
-        }
-        let [task, repeat, turn] = place;
-        let arm = match self.order {
-            ArmsOrder::Counterbalanced => (turn + task + repeat) % self.arms,
-            _ => turn,
-        };
+        let stage = self.stage_of(position, |span| span.first_position);
+        let span = &self.stages[stage];
+        let [task, repeat, turn] = self.place(span, &self.nest, position - span.first_position);
+        let repeat = span.first_repeat + repeat;
         Slot {
             position,
+            stage,
             task,
             repeat,
-            arm,
+            arm: self.order.arm(task, repeat, turn),
             turn,
         }
     }
 
     /// Returns the position of an arm's slot on a task in a repeat.
     pub fn position(&self, task: u64, repeat: u64, arm: u64) -> u64 {
-        let turn = match self.order {
-            ArmsOrder::Counterbalanced => {
-                (arm + self.arms - (task + repeat) % self.arms) % self.arms
-            }
-            _ => arm,
-        };
-        self.at([task, repeat, turn])
-    }
-
-    fn at(&self, place: [u64; 3]) -> u64 {
-        self.nest.iter().fold(0, |position, axis| {
-            position * self.radix(*axis) + place[index(*axis)]
-        })
-    }
-
-    fn radix(&self, axis: Axis) -> u64 {
-        match axis {
-            Axis::Task => self.tasks,
-            Axis::Repeat => self.repeats,
-            Axis::Arm => self.arms,
-        }
-    }
-
-    /// Returns the axes along which lanes differ, outermost first.
-    fn lane_axes(&self) -> Vec<Axis> {
-        let differs = |axis: Axis| match (self.serial, self.block) {
-            (Serial::Study, _) => false,
-            (Serial::None, _) => true,
-            (Serial::Block, BlockKind::Task) => axis == Axis::Task,
-            (Serial::Block, BlockKind::Pair) => axis != Axis::Arm,
-        };
-        self.nest
-            .into_iter()
-            .filter(|axis| differs(*axis))
-            .collect()
-    }
-
-    fn block_axes(&self) -> Vec<Axis> {
-        let keep = |axis: Axis| {
-            axis == Axis::Task || (axis == Axis::Repeat && self.block == BlockKind::Pair)
-        };
-        self.nest.into_iter().filter(|axis| keep(*axis)).collect()
-    }
-
-    fn number(&self, axes: &[Axis], slot: &Slot) -> u64 {
-        let place = [slot.task, slot.repeat, slot.turn];
-        axes.iter().fold(0, |number, axis| {
-            number * self.radix(*axis) + place[index(*axis)]
-        })
+        let span = &self.stages[self.stage_of(repeat, |span| span.first_repeat)];
+        let turn = self.order.turn(task, repeat, arm);
+        self.at(span, [task, repeat - span.first_repeat, turn])
     }
 
     /// Returns how many lanes there are.
@@ -154,52 +164,126 @@ impl Plan {
         if self.is_empty() {
             0
         } else {
-            self.lane_axes()
-                .iter()
-                .map(|axis| self.radix(*axis))
-                .product()
+            self.end(|span| span.first_lane, &self.lane_axes())
         }
     }
 
     /// Returns the lane of a slot.
     pub fn lane(&self, slot: &Slot) -> u64 {
-        self.number(&self.lane_axes(), slot)
+        self.stages[slot.stage].first_lane + self.number(&self.lane_axes(), slot)
     }
 
     /// Returns the block of a slot: the slots that are complete or void together.
     pub fn block(&self, slot: &Slot) -> u64 {
-        self.number(&self.block_axes(), slot)
+        self.stages[slot.stage].first_block + self.number(&self.block_axes(), slot)
     }
 
     /// Returns the first position of a lane.
     pub fn lane_start(&self, lane: u64) -> u64 {
-        let mut rest = lane;
-        let mut place = [0; 3];
-        for axis in self.lane_axes().iter().rev() {
-            place[index(*axis)] = rest % self.radix(*axis);
-            rest /= self.radix(*axis);
-        }
-        self.at(place)
+        let stage = match self.serial {
+            Serial::Study => 0,
+            _ => self.stage_of(lane, |span| span.first_lane),
+        };
+        let span = &self.stages[stage];
+        let place = self.place(span, &self.lane_axes(), lane - span.first_lane);
+        self.at(span, place)
     }
 
     /// Returns the position that follows in the same lane.
     pub fn next_in_lane(&self, slot: &Slot) -> Option<u64> {
+        if self.serial == Serial::Study {
+            return Some(slot.position + 1).filter(|next| *next < self.len());
+        }
+        let span = &self.stages[slot.stage];
         let outer = self.lane_axes();
-        let mut place = [slot.task, slot.repeat, slot.turn];
-        for axis in self
-            .nest
-            .into_iter()
-            .rev()
-            .filter(|axis| !outer.contains(axis))
-        {
+        let mut place = self.inner(span, slot);
+        let inner = self.nest.into_iter().rev();
+        for axis in inner.filter(|axis| !outer.contains(axis)) {
             let digit = &mut place[index(axis)];
             *digit += 1;
-            if *digit < self.radix(axis) {
-                return Some(self.at(place));
+            if *digit < self.radix(span, axis) {
+                return Some(self.at(span, place));
             }
             *digit = 0;
         }
         None
+    }
+
+    /// Returns the axes along which lanes of a stage differ, outermost first.
+    fn lane_axes(&self) -> Vec<Axis> {
+        let differs = |axis: &Axis| match (self.serial, self.block) {
+            (Serial::Study, _) => false,
+            (Serial::None, _) => true,
+            (Serial::Block, BlockKind::Task) => *axis == Axis::Task,
+            (Serial::Block, BlockKind::Pair) => *axis != Axis::Arm,
+        };
+        self.nest.into_iter().filter(differs).collect()
+    }
+
+    fn block_axes(&self) -> Vec<Axis> {
+        let keep = |axis: &Axis| match axis {
+            Axis::Task => true,
+            Axis::Repeat => self.block == BlockKind::Pair,
+            Axis::Arm => false,
+        };
+        self.nest.into_iter().filter(keep).collect()
+    }
+
+    fn radix(&self, span: &Span, axis: Axis) -> u64 {
+        match axis {
+            Axis::Task => self.tasks,
+            Axis::Repeat => span.repeats,
+            Axis::Arm => self.order.arms(),
+        }
+    }
+
+    /// Returns how many combinations some axes have in a stage.
+    fn size(&self, span: &Span, axes: &[Axis]) -> u64 {
+        axes.iter().map(|axis| self.radix(span, *axis)).product()
+    }
+
+    /// Returns what follows the last stage, counted along some axes.
+    fn end(&self, first: impl Fn(&Span) -> u64, axes: &[Axis]) -> u64 {
+        let last = self.stages.last();
+        last.map_or(0, |span| first(span) + self.size(span, axes))
+    }
+
+    /// Returns the stage that holds a number, given the first number of each.
+    fn stage_of(&self, number: u64, first: impl Fn(&Span) -> u64) -> usize {
+        let after = self.stages.partition_point(|span| first(span) <= number);
+        after.saturating_sub(1)
+    }
+
+    /// Returns task, repeat and turn of a number that counts along some axes; 0 along the others.
+    fn place(&self, span: &Span, axes: &[Axis], number: u64) -> [u64; 3] {
+        let mut rest = number;
+        let mut place = [0; 3];
+        for axis in axes.iter().rev() {
+            let radix = self.radix(span, *axis);
+            place[index(*axis)] = rest % radix;
+            rest /= radix;
+        }
+        place
+    }
+
+    /// Returns a slot's task, repeat and turn, the repeat counted in its stage.
+    fn inner(&self, span: &Span, slot: &Slot) -> [u64; 3] {
+        [slot.task, slot.repeat - span.first_repeat, slot.turn]
+    }
+
+    fn at(&self, span: &Span, place: [u64; 3]) -> u64 {
+        span.first_position + self.count(span, &self.nest, place)
+    }
+
+    fn number(&self, axes: &[Axis], slot: &Slot) -> u64 {
+        let span = &self.stages[slot.stage];
+        self.count(span, axes, self.inner(span, slot))
+    }
+
+    fn count(&self, span: &Span, axes: &[Axis], place: [u64; 3]) -> u64 {
+        axes.iter().fold(0, |number, axis| {
+            number * self.radix(span, *axis) + place[index(*axis)]
+        })
     }
 }
 
@@ -221,36 +305,25 @@ pub fn run_seed(task: &str, repeat: u64) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::model::ArmsOrder;
     use proptest::prelude::*;
-
-    fn plan(
-        nest: [Axis; 3],
-        order: ArmsOrder,
-        block: BlockKind,
-        serial: Serial,
-        size: [u64; 3],
-    ) -> Plan {
-        let [tasks, repeats, arms] = size;
-        Plan {
-            tasks,
-            repeats,
-            arms,
-            nest,
-            order,
-            block,
-            serial,
-        }
-    }
 
     prop_compose! {
         fn any_plan()(
             nest in Just([Axis::Task, Axis::Repeat, Axis::Arm]).prop_shuffle(),
-            order in prop_oneof![Just(ArmsOrder::Alternating), Just(ArmsOrder::Counterbalanced)],
+            order in prop_oneof![
+                Just(ArmsOrder::Alternating),
+                Just(ArmsOrder::Counterbalanced),
+                Just(ArmsOrder::Williams),
+                Just(ArmsOrder::Shuffled),
+            ],
             block in prop_oneof![Just(BlockKind::Task), Just(BlockKind::Pair)],
             serial in prop_oneof![Just(Serial::Study), Just(Serial::Block), Just(Serial::None)],
-            size in [1_u64..6, 1_u64..4, 1_u64..5],
+            [tasks, arms] in [1_u64..6, 1_u64..5],
+            stages in prop::collection::vec(1_u64..4, 1..4),
         ) -> Plan {
-            plan(nest, order, block, serial, size)
+            let order = Order::numbered(order, tasks, arms);
+            Plan { tasks, nest, order, block, serial, stages: Vec::new() }.in_stages(&stages)
         }
     }
 
@@ -258,11 +331,31 @@ mod tests {
         #[test]
         fn every_slot_has_one_position(plan in any_plan()) {
             let mut seen = std::collections::BTreeSet::new();
+            let mut stage = 0;
             for position in 0..plan.len() {
                 let slot = plan.slot(position);
+                prop_assert!(slot.stage >= stage, "stages follow one another");
+                stage = slot.stage;
                 prop_assert_eq!(plan.position(slot.task, slot.repeat, slot.arm), position);
                 prop_assert!(seen.insert((slot.task, slot.repeat, slot.arm)));
             }
+            let sizes = (0..plan.stages.len()).map(|stage| plan.stage_len(stage));
+            prop_assert_eq!(sizes.sum::<u64>(), plan.len());
+        }
+
+        #[test]
+        fn a_block_is_every_arm_of_a_task_in_a_stage_or_a_repeat(plan in any_plan()) {
+            let mut blocks = std::collections::BTreeMap::new();
+            for position in 0..plan.len() {
+                let slot = plan.slot(position);
+                let repeat = (plan.block == BlockKind::Pair).then_some(slot.repeat);
+                let named = (slot.stage, slot.task, repeat);
+                prop_assert_eq!(*blocks.entry(plan.block(&slot)).or_insert(named), named);
+            }
+            let mut named: Vec<_> = blocks.values().collect();
+            named.sort_unstable();
+            named.dedup();
+            prop_assert_eq!(named.len(), blocks.len());
         }
 
         #[test]
@@ -285,21 +378,5 @@ mod tests {
             }
             prop_assert_eq!(covered.len() as u64, plan.len());
         }
-    }
-
-    #[test]
-    fn counterbalanced_arms_rotate() {
-        let nest = [Axis::Task, Axis::Repeat, Axis::Arm];
-        let plan = plan(
-            nest,
-            ArmsOrder::Counterbalanced,
-            BlockKind::Task,
-            Serial::Block,
-            [2, 2, 3],
-        );
-        let arms: Vec<u64> = (0..plan.len())
-            .map(|position| plan.slot(position).arm)
-            .collect();
-        assert_eq!(arms, [0, 1, 2, 1, 2, 0, 1, 2, 0, 2, 0, 1]);
     }
 }

@@ -141,8 +141,9 @@ fn syntax_defects(text: &str, errors: &[toml::de::Error]) -> Vec<Defect> {
         .map(|error| (error.span().unwrap_or(0..0), error.message()))
         .collect();
     spots.sort_by_key(|(span, _)| span.start);
-    let mut defects = Vec::new();
+    let mut defects: Vec<Defect> = Vec::new();
     let mut repeated_table = None;
+    let mut repeated_line = None;
     for (span, message) in spots {
         let header = text[..span.start.min(text.len())].rfind("\n[");
         if !message.starts_with("duplicate key") {
@@ -154,10 +155,22 @@ fn syntax_defects(text: &str, errors: &[toml::de::Error]) -> Vec<Defect> {
             continue;
         }
         let line_start = text[..span.start].rfind('\n').map_or(0, |at| at + 1);
+        let line = line_of(text, span.start);
         let is_table = text[line_start..span.start].trim_start().starts_with('[');
         if is_table {
             repeated_table = header;
+        } else if repeated_line.is_some_and(|before| before + 1 == line) {
+            // Several keys in a row: what is missing is the header of a table of their own.
+            repeated_line = Some(line);
+            if let Some(first) = defects.last_mut() {
+                first.note = Some(
+                    "more keys after it stand twice; a header such as `[[arms]]` may be missing before them"
+                        .to_owned(),
+                );
+            }
+            continue;
         }
+        repeated_line = (!is_table).then_some(line);
         let kind = if is_table { "table" } else { "key" };
         let name = text[span.clone()].trim();
         let message = format!("the {kind} `{name}` stands twice; keep one of the two");
@@ -199,6 +212,8 @@ fn plain(message: &str, rest: &str) -> String {
         "the array is not closed; end it with `]`"
     } else if message.starts_with("invalid unquoted key") {
         "this is not a key; a key has letters, digits, `-` and `_`, or stands in quotes"
+    } else if message.starts_with("cannot recurse further") || message == "recursion limit" {
+        "this is nested deeper than a protocol can be; write it flat"
     } else if message.starts_with("missing escaped value") {
         "this escape is not known; write a backslash itself as `\\\\`"
     } else {

@@ -1,3 +1,4 @@
-//! Counts what the runs of a study say. It is never read by a decision.
+//! Counts what the runs of a study say, and says its plan. It is never read by a decision.
 
+pub mod explain;
 pub mod tally;

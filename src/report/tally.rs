@@ -208,7 +208,7 @@ impl<'a> Counter<'a> {
 
     fn outcome(&self, outcome: &Outcome) -> OutcomeTally {
         let plan = self.rules.registered_plan();
-        let slots = plan.tasks * plan.repeats;
+        let slots = plan.tasks() * plan.repeats();
         let arms = self
             .rules
             .protocol()
@@ -241,7 +241,7 @@ impl<'a> Counter<'a> {
         let expected = Some(control.expect == Expect::AllResolved);
         let verdict = if results.iter().any(|result| *result != expected) {
             ControlVerdict::Fails
-        } else if results.len() as u64 == self.rules.registered_plan().tasks {
+        } else if results.len() as u64 == self.rules.registered_plan().tasks() {
             ControlVerdict::Holds
         } else {
             ControlVerdict::SoFar

@@ -246,7 +246,7 @@ impl Executor<'_> {
         // An earlier arm can have put something here; a run that is new has nothing to lose.
         self.clean(assignment.run)?;
         fs::create_dir(&workspace).map_err(StepFault::folder(&workspace))?;
-        if let Some(copy) = &self.limits(&assignment.arm).copy {
+        if let Some(copy) = self.limits(&assignment.arm).workspace.copied() {
             let path = self.fill(copy, assignment, false);
             let laid = tree::copy_tree(&self.base.join(&path), &workspace)?;
             self.unchanged(&path, laid)?;

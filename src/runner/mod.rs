@@ -3,6 +3,7 @@
 //! - `session`: workers that start, execute, judge and record until nothing is left to start;
 //! - `executor`: what is done for one run, from its workspace to its evidence;
 //! - `process`: one command in its own process group; `tree`: files that arms may have touched;
+//! - `programs`: the look at a study's programs before anything starts;
 //! - `children`: who is being executed, for the session after one that was killed;
 //! - `clock`, `signals`: the wall clock, and the operator's hand.
 
@@ -10,6 +11,7 @@ pub mod children;
 pub mod clock;
 pub mod executor;
 pub mod process;
+pub mod programs;
 pub mod session;
 pub mod signals;
 pub mod tree;

@@ -4,13 +4,17 @@ use std::collections::BTreeMap;
 
 use prereg::protocol::frame::{self, Task};
 use prereg::protocol::model::{
-    Allocation, Arm, ArmsOrder, Attempts, Axis, Better, BlockKind, CauseWord, Control, Draw,
-    DrawMethod, Execution, Expect, Judge, LateReport, OrderBy, Outcome, OutcomeKind, Protocol,
-    RunSeed, ScoreWord, Scoring, Serial, SplitKind, Study,
+    Allocation, Arm, ArmsOrder, Attempts, Axis, Better, BlockKind, CauseWord, Containment, Control,
+    Draw, DrawMethod, Executed, Execution, Expect, Judge, LateReport, OrderBy, Outcome,
+    OutcomeKind, Protocol, RunSeed, ScoreWord, Scoring, Serial, SplitKind, Study, StudyKind,
+    Workspace,
 };
 use prereg::protocol::registration::Registration;
 use prereg::units::{Bytes, Micros};
 use serde_json::{Value, json};
+
+/// The seed of every draw; it orders shuffled arms.
+pub const SEED: &str = "a seed";
 
 pub const HOUR: Micros = Micros(3_600_000_000);
 
@@ -138,6 +142,7 @@ impl Design {
         let arm = |id: String| Arm {
             id,
             command: command(),
+            executed: Executed::Here,
             files: BTreeMap::new(),
             differs: Vec::new(),
             execution: execution(),
@@ -159,26 +164,46 @@ impl Design {
                 title: "a study".to_owned(),
                 question: self.question.clone(),
                 hypotheses: Vec::new(),
+                kind: StudyKind::Confirmatory,
+                supersedes: None,
             },
+            open_fields: None,
             splits: Some(splits.into()),
             draw: Draw {
                 method: DrawMethod::Listed,
-                seed: None,
+                seed: Some(SEED.to_owned()),
                 size: Some(self.tasks as u64),
+                classes: Vec::new(),
+                grows: false,
             },
             arms: self.arm_ids().into_iter().map(arm).collect(),
             controls: self.control_ids().into_iter().map(control).collect(),
             allocation: self.allocation(),
+            stages: Vec::new(),
             attempts: Attempts {
                 per_slot: self.per_slot,
                 rerun: self.rerun.clone(),
+                rerun_on_request: Vec::new(),
                 stale_after: self.stale_after,
                 late_report: self.late_report,
                 voids_max: Some(3),
             },
+            outage: None,
+            readings: Vec::new(),
+            stops: Vec::new(),
+            holds: Vec::new(),
+            backoff: None,
+            cutoff: None,
+            budgets: Vec::new(),
+            breaker: None,
+            switch: None,
             execution: execution(),
+            preflight: None,
+            probes: Vec::new(),
+            observation: None,
             claim: None,
             judge: Some(judge()),
+            checkpoint: Vec::new(),
             outcomes: vec![Outcome {
                 id: "resolved".to_owned(),
                 kind: OutcomeKind::Binary,
@@ -191,6 +216,10 @@ impl Design {
                 on_timeout: self.on_timeout,
                 on_error_stop: ScoreWord::Score,
             },
+            manipulation_check: BTreeMap::new(),
+            artefacts: None,
+            evidence: Vec::new(),
+            actors: Vec::new(),
             analysis: None,
             limitations: BTreeMap::new(),
         }
@@ -227,12 +256,19 @@ pub fn other_name(name: &str) -> String {
 
 fn execution() -> Execution {
     Execution {
-        copy: None,
+        workspace: Workspace::Empty,
         timeout: Some(Micros(60_000_000)),
         grace: Micros(10_000_000),
         env: BTreeMap::new(),
         env_pass: Vec::new(),
+        requests: BTreeMap::new(),
         output_max: Bytes(1 << 20),
+        memory_max: None,
+        processes_max: None,
+        cpu_time_max: None,
+        free_space_min: None,
+        containment: Containment::Pgroup,
+        cleanup: None,
     }
 }
 

@@ -78,7 +78,12 @@ pub fn any_design(random: &mut Random) -> Design {
         repeats: 1 + random.below(3) as u32,
         arms: 2 + random.below(2),
         nest: *random.pick(&NESTS),
-        order: *random.pick(&[ArmsOrder::Alternating, ArmsOrder::Counterbalanced]),
+        order: *random.pick(&[
+            ArmsOrder::Alternating,
+            ArmsOrder::Counterbalanced,
+            ArmsOrder::Williams,
+            ArmsOrder::Shuffled,
+        ]),
         block: *random.pick(&[BlockKind::Task, BlockKind::Pair]),
         serial: *random.pick(&[Serial::Study, Serial::Block, Serial::None]),
         runs_max: 1 + random.below(4) as u32,

@@ -2,7 +2,9 @@
 
 use prereg::protocol::model::{ArmsOrder, Axis, BlockKind};
 
-use crate::engine_common::design::Design;
+use prereg::units::Digest;
+
+use crate::engine_common::design::{Design, SEED};
 
 /// A place in the plan.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,10 +32,7 @@ pub(crate) fn plan(design: &Design, tasks: &[String]) -> Vec<Slot> {
                     [outer, middle, inner][place.unwrap_or(0)]
                 };
                 let (task, repeat, turn) = (at(Axis::Task), at(Axis::Repeat), at(Axis::Arm));
-                let mut order = arms.clone();
-                if design.order == ArmsOrder::Counterbalanced {
-                    order.rotate_left((task + repeat) % arms.len());
-                }
+                let order = arms_in_order(design, &tasks[task], task, repeat);
                 plan.push(Slot {
                     task: tasks[task].clone(),
                     repeat: repeat as u32,
@@ -44,6 +43,54 @@ pub(crate) fn plan(design: &Design, tasks: &[String]) -> Vec<Slot> {
         }
     }
     plan
+}
+
+/// The arms of a repeat, written out.
+fn arms_in_order(design: &Design, task: &str, place: usize, repeat: usize) -> Vec<String> {
+    let mut arms = design.arm_ids();
+    match design.order {
+        ArmsOrder::Alternating => arms,
+        ArmsOrder::Counterbalanced => {
+            let turned = (place + repeat) % arms.len();
+            arms.rotate_left(turned);
+            arms
+        }
+        ArmsOrder::Williams => {
+            let square = williams(arms.len());
+            let row = &square[(place + repeat) % square.len()];
+            row.iter().map(|arm| arms[*arm].clone()).collect()
+        }
+        ArmsOrder::Shuffled => {
+            arms.sort_by_key(|arm| {
+                let text = format!("prereg-arms/1\n{SEED}\n{task}\n{repeat}\n{arm}");
+                Digest::of(&[text.as_bytes()])
+            });
+            arms
+        }
+    }
+}
+
+/// The balanced Latin square, row by row: 0, 1, n−1, 2, n−2, … and so on.
+fn williams(n: usize) -> Vec<Vec<usize>> {
+    let (mut low, mut high) = (1, n - 1);
+    let mut first = vec![0];
+    while first.len() < n {
+        if first.len() % 2 == 1 {
+            first.push(low);
+            low += 1;
+        } else {
+            first.push(high);
+            high -= 1;
+        }
+    }
+    let row = |j: usize| -> Vec<usize> { first.iter().map(|arm| (arm + j) % n).collect() };
+    let mut square: Vec<Vec<usize>> = (0..n).map(row).collect();
+    if n % 2 == 1 {
+        let reversed = |row: &Vec<usize>| row.iter().rev().copied().collect();
+        let reversed: Vec<Vec<usize>> = square.iter().map(reversed).collect();
+        square.extend(reversed);
+    }
+    square
 }
 
 /// What is complete or void together.

@@ -134,7 +134,7 @@ pub fn protocol(c: &mut Choices) -> Value {
     // A matrix study has one fixture and may do without an analysis.
     let matrix = c.below(5) == 4;
     let staged = c.flip();
-    let open = c.below(4) == 3;
+    let open = c.below(4) == 3 && !matrix;
     let judged = c.flip();
     let claimed = c.flip();
     let observes = c.flip();
@@ -148,6 +148,10 @@ pub fn protocol(c: &mut Choices) -> Value {
     let splits = tasks.0.contains_key("splits");
     let allocation = allocation(c, matrix, staged, counted);
     let single = allocation.0.get("repeats") == Some(&json!(1));
+    // Containment is equal for all arms, so it is chosen once.
+    let tiers = ["pidns_cgroup", "pidns", "cgroup", "subreaper", "pgroup"];
+    let executed = c.flip();
+    let tier = if executed { c.pick(&tiers) } else { "pgroup" };
     let mut whole = Table::default()
         .with("language", 1)
         .with("study", study(c))
@@ -156,11 +160,25 @@ pub fn protocol(c: &mut Choices) -> Value {
             "arms",
             arms.iter()
                 .enumerate()
-                .map(|(i, id)| arm(c, id, i == 0))
+                .map(|(i, id)| arm(c, id, i == 0, tier))
                 .collect::<Vec<Value>>(),
         )
         .with("allocation", allocation);
-    whole = whole.may(c, "draw", draw);
+    // A matrix study has one task.
+    if matrix || c.flip() {
+        whole = whole.with("draw", draw(c, open, matrix));
+    }
+    let seeded = whole
+        .0
+        .get("draw")
+        .is_some_and(|draw| draw.get("seed").is_some());
+    let shuffled = whole.0["allocation"].get("arms") == Some(&json!("shuffled"));
+    if shuffled
+        && !seeded
+        && let Some(allocation) = whole.0.get_mut("allocation")
+    {
+        allocation["arms"] = json!("williams");
+    }
     let outcomes = outcomes(c, judged, claimed, observes);
     if c.flip() && (analysed || !matrix) {
         whole = whole.with("controls", controls(c));
@@ -186,7 +204,6 @@ pub fn protocol(c: &mut Choices) -> Value {
                 .may(c, "external", |c| c.flip())
         })
         .may(c, "switch", |_| json!({ "file": "enabled" }))
-        .may(c, "execution", execution)
         .may(c, "preflight", |_| json!({ "command": ["./judge.sh", "{arm.id}"] }))
         .may(c, "probes", probes)
         .may(c, "checkpoint", |c| json!({ "arms": c.some("a") }))
@@ -206,11 +223,15 @@ pub fn protocol(c: &mut Choices) -> Value {
         })
         .may(c, "evidence", |c| json!({ "required": c.some("measurement photo") }))
         .may(c, "actors", |c| json!({ "kinds": c.some("user agent ci") }));
+    if executed {
+        whole = whole.with("execution", execution(c, tier));
+    }
     if reads {
+        let waits = whole.0.contains_key("backoff");
         whole = whole
             .with("readings", readings(c))
-            .may(c, "stops", stops)
-            .may(c, "holds", holds);
+            .may(c, "stops", |c| stops(c, staged))
+            .may(c, "holds", |c| holds(c, waits));
     }
     if claimed {
         whole = whole.with(
@@ -246,7 +267,7 @@ fn study(c: &mut Choices) -> Table {
         .may(c, "supersedes", |c| {
             let digest = "0123456789abcdef".repeat(4);
             let digest = if c.flip() { format!("sha256:{digest}") } else { digest };
-            json!({ "study": "base", "registration": digest, "reason": "a slip", "seen": "nothing" })
+            json!({ "study": "earlier", "registration": digest, "reason": "a slip", "seen": "nothing" })
         })
 }
 
@@ -254,7 +275,7 @@ fn tasks(c: &mut Choices, open: bool) -> Table {
     let mut table = Table::default().with("frame", if open { "open" } else { "tasks.jsonl" });
     if open {
         table = table.with("fields", json!({
-            "budget": c.word("integer number"), "repo": "string", "hard": "boolean", "until": "time", "kept": "integer", "size": "number"
+            "budget": c.word("integer number"), "repo": "string", "dir": "string", "hard": "boolean", "until": "time", "kept": "integer", "size": "number"
         }));
     }
     table.may(
@@ -264,14 +285,18 @@ fn tasks(c: &mut Choices, open: bool) -> Table {
     )
 }
 
-fn draw(c: &mut Choices) -> Table {
-    let method = c.pick(&["shuffled", "listed", "ranked"]);
+fn draw(c: &mut Choices, open: bool, single: bool) -> Table {
+    let methods = ["shuffled", "listed", "ranked"];
+    let method = if open { "listed" } else { c.pick(&methods) };
     let mut table = Table::default().with("method", method);
     if method == "shuffled" || c.flip() {
         table = table.with("seed", "a text");
     }
-    if method == "ranked" || c.flip() {
+    if method == "ranked" {
         table = table.with("classes", json!(["^t([0-9]+)$"]));
+    }
+    if single {
+        return table.with("size", 1);
     }
     table
         .may(c, "size", |c| c.pick(&[5, 1, 2]))
@@ -295,7 +320,7 @@ fn workspace(c: &mut Choices) -> Value {
 }
 
 /// The keys that `[execution]` and an arm share.
-fn limits(c: &mut Choices, table: Table) -> Table {
+fn limits(c: &mut Choices, table: Table, tier: &str) -> Table {
     table
         .may(c, "workspace", workspace)
         .may(c, "grace", |c| c.pick(&["10s", "1ms", "1s"]))
@@ -307,18 +332,16 @@ fn limits(c: &mut Choices, table: Table) -> Table {
         .may(c, "processes_max", |c| c.pick(&[512, 1, 1_000_000]))
         .may(c, "cpu_time_max", Choices::duration)
         .may(c, "free_space_min", Choices::size)
-        .may(c, "containment", |c| {
-            c.word("pidns_cgroup pidns cgroup subreaper pgroup")
-        })
+        .may(c, "containment", |_| tier)
         .may(c, "cleanup", |_| json!(["rm", "{run.label}"]))
 }
 
-fn execution(c: &mut Choices) -> Table {
+fn execution(c: &mut Choices, tier: &str) -> Table {
     let table = Table::default().with("timeout", c.pick(&["45m", "20s", "1h"]));
-    limits(c, table)
+    limits(c, table, tier).with("containment", tier)
 }
 
-fn arm(c: &mut Choices, id: &str, is_reference: bool) -> Value {
+fn arm(c: &mut Choices, id: &str, is_reference: bool, tier: &str) -> Value {
     let table = Table::default()
         .with("id", id)
         .with("command", json!(["./judge.sh", id]));
@@ -329,7 +352,7 @@ fn arm(c: &mut Choices, id: &str, is_reference: bool) -> Value {
         .may(c, "executed", |c| c.word("here elsewhere"))
         .may(c, "files", |_| json!({ "CLAUDE.md": "a.txt" }))
         .may(c, "timeout", |c| c.pick(&["30m", "20s"]));
-    let table = limits(c, table);
+    let table = limits(c, table, tier);
     // What the reference has is a difference of every other arm too.
     let all = "command files executed workspace timeout grace env env_pass requests output_max \
                memory_max processes_max cpu_time_max free_space_min containment cleanup";
@@ -404,16 +427,18 @@ fn stages(c: &mut Choices, fits: bool, reads: bool) -> Value {
 }
 
 fn attempts(c: &mut Choices) -> Table {
-    let causes = "unjudged failed timed-out cancelled lost stale";
     let table = Table::default()
-        .may(c, "rerun_on_request", |c| c.some(causes))
         .may(c, "stale_after", |c| c.pick(&["6h", "2h", "720h"]))
         .may(c, "late_report", |c| c.word("refuse until_closed"))
         .may(c, "voids_max", Choices::count);
+    // A cause is named once: for a rerun by itself, or for one on request.
+    let all = "unjudged failed timed-out cancelled lost stale".split(' ');
+    let (by_itself, asked): (Vec<&str>, Vec<&str>) = all.partition(|_| c.flip());
     if c.flip() {
         table
             .with("per_slot", c.count())
-            .may(c, "rerun", |c| c.some(causes))
+            .may(c, "rerun", |_| by_itself)
+            .may(c, "rerun_on_request", |_| asked)
     } else {
         table.may(c, "per_slot", |_| 1)
     }
@@ -437,9 +462,9 @@ fn budgets(c: &mut Choices) -> Value {
         .with("max", c.pick(&["400 USD", "2.500000 USD"]));
     let cost = if c.flip() {
         cost.with("reserve", c.pick(&["1 USD", "2.50 USD"]))
-            .may(c, "unknown", |c| c.word("reserve hold stop"))
+            .with("unknown", c.word("reserve hold stop"))
     } else {
-        cost.may(c, "unknown", |c| c.word("hold stop"))
+        cost.with("unknown", c.word("hold stop"))
     };
     let reruns = json!({ "counts": "reruns", "per": "study", "max": c.pick(&[10, 0]) });
     if c.flip() {
@@ -485,24 +510,32 @@ fn readings(c: &mut Choices) -> Value {
     ))])
 }
 
-fn stops(c: &mut Choices) -> Value {
+fn stops(c: &mut Choices, staged: bool) -> Value {
+    let scopes = if staged {
+        "study arm stage"
+    } else {
+        "study arm"
+    };
     let stop = Table::default()
         .with("id", "weekly")
         .with("when", "readings.quota.share >= 0.95")
         .may(c, "shows", |_| "readings.quota.share")
-        .may(c, "scope", |c| c.word("study arm stage"))
+        .may(c, "scope", |c| c.word(scopes))
         .may(c, "at", |c| c.word("start session"))
         .may(c, "unknown", |c| c.word("go hold stop"));
     json!([Value::from(stop)])
 }
 
-fn holds(c: &mut Choices) -> Value {
+fn holds(c: &mut Choices, waits: bool) -> Value {
     let hold = Table::default()
         .with("id", "hourly")
         .with("when", "readings.quota.good && readings.quota.count > 3")
-        .may(c, "until", |_| "readings.quota.resets_at")
         .may(c, "shows", |_| "readings.quota.share")
         .may(c, "unknown", |c| c.word("go hold stop"));
+    let hold = match waits && c.below(3) == 2 {
+        true => hold,
+        false => hold.with("until", "readings.quota.resets_at"),
+    };
     json!([Value::from(hold)])
 }
 

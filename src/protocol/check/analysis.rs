@@ -27,14 +27,18 @@ impl Checker<'_> {
         tasks: &[Task],
     ) -> Option<Value> {
         let Some(analysis) = &draft.analysis else {
-            if !draft.is_matrix() {
-                let why = "how the answer is computed from the outcomes";
-                self.missing("", "analysis", why);
+            if !draft.is_matrix() && !self.was_refused("/analysis") {
+                self.missing(
+                    "",
+                    "analysis",
+                    "how the answer is computed from the outcomes",
+                );
             }
             return None;
         };
         self.compared(draft, analysis);
         self.cluster(draft, analysis, tasks);
+        self.looks(analysis);
         self.share(
             "/analysis/missing_share_max",
             analysis.missing_share_max.as_ref(),
@@ -117,9 +121,25 @@ impl Checker<'_> {
         self.unknown(Code::Analysis, place, message, field, &known);
     }
 
+    /// Refuses looks that are not at ever larger shares of the drawn tasks.
+    fn looks(&mut self, analysis: &Analysis) {
+        let fractions = analysis.looks.iter().flat_map(|looks| &looks.fractions);
+        let mut before = 0.0;
+        for (i, fraction) in fractions.enumerate() {
+            if !(*fraction > before && *fraction <= 1.0) {
+                let place = Place::Value(format!("/analysis/looks/fractions/{i}"));
+                let message = format!(
+                    "`{fraction}` is out of order: looks are at shares of the drawn tasks, each above the one before it and at most 1"
+                );
+                self.refuse(Code::Range, place, message);
+            }
+            before = fraction.max(before);
+        }
+    }
+
     fn asked_outcome(&mut self, draft: &Draft, asked: &Asked<'_>) {
         let known: Vec<&str> = draft.outcomes.iter().map(|one| one.id.0.as_str()).collect();
-        if !known.contains(&asked.outcome) {
+        if !known.contains(&asked.outcome) && !self.names_refused("/outcomes") {
             let place = Place::Value(format!("{}/outcome", asked.table));
             let message = format!("`{}` is not an outcome of this protocol", asked.outcome);
             self.unknown(Code::UnknownOutcome, place, message, asked.outcome, &known);

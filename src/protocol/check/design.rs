@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use super::{Checker, SHOWN_MAX};
+use crate::protocol::classes::Classes;
 use crate::protocol::defect::{Code, Defect, Place, nearest};
-use crate::protocol::draft::{
-    ArmsOrder, Axis, BlockKind, CauseWord, CountText, DEVICES, Draft, DrawMethod, LateReport,
-    OrderBy, Serial, SplitKind,
-};
+use crate::protocol::draft::{self, CountText, DEVICES, Draft};
 use crate::protocol::frame::{self, Task};
-use crate::protocol::model::{Allocation, Attempts, Draw, Protocol, Study};
+use crate::protocol::model::{
+    Allocation, ArmsOrder, Attempts, Axis, BlockKind, CauseWord, Draw, DrawMethod, LateReport,
+    OrderBy, Protocol, Serial, SplitKind, Study, Supersedes,
+};
 use crate::units::{Digest, Micros};
 
 impl Checker<'_> {
@@ -22,20 +23,56 @@ impl Checker<'_> {
                 self.refuse(Code::Range, place, format!("the {key} is blank; write one"));
             }
         }
-        if let Some(supersedes) = &study.supersedes {
-            let digest = &supersedes.registration;
-            let digest = digest.strip_prefix("sha256:").unwrap_or(digest);
-            if let Err(message) = digest.parse::<Digest>() {
-                let place = Place::Value("/study/supersedes/registration".to_owned());
-                self.refuse(Code::Literal, place, message);
-            }
-        }
+        let supersedes = study.supersedes.as_ref();
+        let supersedes = supersedes.and_then(|supersedes| self.supersedes(study, supersedes));
         Study {
             id: study.id.0.clone(),
             title: study.title.clone(),
             question: study.question.clone(),
             hypotheses: study.hypotheses.clone(),
+            kind: study.kind,
+            supersedes,
         }
+    }
+
+    fn supersedes(
+        &mut self,
+        study: &draft::Study,
+        supersedes: &draft::Supersedes,
+    ) -> Option<Supersedes> {
+        if supersedes.study == study.id {
+            self.refuse(
+                Code::DuplicateId,
+                Place::Value("/study/supersedes/study".to_owned()),
+                "a study cannot supersede itself; a new plan is a new study with an id of its own",
+            );
+        }
+        for (key, text, what) in [
+            ("reason", &supersedes.reason, "why it is replaced"),
+            (
+                "seen",
+                &supersedes.seen,
+                "which outcomes had been seen, or `none`",
+            ),
+        ] {
+            if text.trim().is_empty() {
+                let place = Place::Value(format!("/study/supersedes/{key}"));
+                let message = format!("`{key}` is blank; write {what}");
+                self.refuse(Code::Range, place, message);
+            }
+        }
+        let digest = &supersedes.registration;
+        let digest = digest.strip_prefix("sha256:").unwrap_or(digest);
+        let registration = digest.parse::<Digest>().map_err(|message| {
+            let place = Place::Value("/study/supersedes/registration".to_owned());
+            self.refuse(Code::Literal, place, message);
+        });
+        Some(Supersedes {
+            study: supersedes.study.0.clone(),
+            registration: registration.ok()?,
+            reason: supersedes.reason.clone(),
+            seen: supersedes.seen.clone(),
+        })
     }
 
     /// Refuses an identifier that some file systems cannot hold.
@@ -78,7 +115,9 @@ impl Checker<'_> {
     pub(super) fn tasks(&mut self, draft: &Draft) -> Vec<Task> {
         let path = draft.tasks.frame.0.as_str();
         let place = Place::Value("/tasks/frame".to_owned());
-        if path == "open" || !self.inside(place.clone(), path) {
+        self.fields(draft);
+        let refused = self.was_refused("/tasks/frame");
+        if draft.tasks.is_open() || refused || !self.inside(place.clone(), path) {
             return Vec::new();
         }
         let bytes = match self.folder.read(path, frame::FRAME_MAX) {
@@ -106,6 +145,23 @@ impl Checker<'_> {
         }
     }
 
+    /// Checks that the fields of tasks are declared where no file says them, and only there.
+    fn fields(&mut self, draft: &Draft) {
+        let open = draft.tasks.is_open();
+        match &draft.tasks.fields {
+            None if open => {
+                let why = "which fields a task has, and their types: they are registered before any task is added";
+                self.missing("/tasks", "fields", why);
+            }
+            Some(_) if !open => self.refuse(
+                Code::UnknownKey,
+                Place::Key("/tasks/fields".to_owned()),
+                "only an open frame declares fields; those of a file are read from it, so remove this",
+            ),
+            _ => {}
+        }
+    }
+
     /// Refuses tasks whose split is not declared; returns whether there were none.
     ///
     /// A task without a split, or with one that is nearly a declared one, is a slip of the frame;
@@ -124,10 +180,16 @@ impl Checker<'_> {
         known.extend(refused.iter().map(String::as_str));
         let mut undeclared: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         let mut slips = Vec::new();
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        for split in tasks.iter().filter_map(|task| task.text("split")) {
+            *counts.entry(split).or_default() += 1;
+        }
+        // What many tasks say is no slip of theirs.
+        let rare = |split: &str| counts.get(split).is_none_or(|count| *count <= SHOWN_MAX);
         for (i, task) in tasks.iter().enumerate() {
             match task.text("split") {
                 Some(split) if known.contains(&split) => {}
-                Some(split) if nearest(split, known.iter().copied()).is_none() => {
+                Some(split) if nearest(split, known.iter().copied()).is_none() || !rare(split) => {
                     undeclared.entry(split).or_default().push(&task.id);
                 }
                 split => slips.push((i, split)),
@@ -185,13 +247,40 @@ impl Checker<'_> {
                 "no task is in a confirmatory split, so nothing could be registered",
             );
         }
+        let size = draft.draw.as_ref().and_then(|draw| draw.size);
+        let drawn = size.map_or(confirmatory as u64, |size| size.min(confirmatory as u64));
+        if draft.is_matrix() && drawn > 1 {
+            let message =
+                format!("a plan of arms and repeats alone is for one task, and {drawn} are drawn");
+            self.push(
+                Defect::new(
+                    Code::Draw,
+                    Place::Value("/allocation/nest".to_owned()),
+                    message,
+                )
+                .note("draw one task (size = 1), or put \"task\" into `nest`"),
+            );
+        }
         let Some(draw) = &draft.draw else {
             return Draw {
                 method: DrawMethod::Listed,
                 seed: None,
                 size: None,
+                classes: Vec::new(),
+                grows: false,
             };
         };
+        if draft.tasks.is_open() && draw.method != DrawMethod::Listed {
+            self.push(
+                Defect::new(
+                    Code::Draw,
+                    Place::Value("/draw/method".to_owned()),
+                    "an open frame is drawn in the order in which its tasks are added",
+                )
+                .note("write method = \"listed\", or give the frame as a file"),
+            );
+        }
+        self.classes(draw);
         match draw.method {
             DrawMethod::Shuffled if draw.seed.is_none() => {
                 let why = "what a shuffled draw is ordered by: any text, best a public value that nobody knew before";
@@ -215,12 +304,51 @@ impl Checker<'_> {
             method: draw.method,
             seed: draw.seed.clone(),
             size: draw.size,
+            classes: draw.classes.clone().unwrap_or_default(),
+            grows: draw.grows.unwrap_or(false),
+        }
+    }
+
+    /// Checks the classes of a ranked draw: only it has them, and each is a regular expression.
+    fn classes(&mut self, draw: &draft::Draw) {
+        let Some(classes) = &draw.classes else { return };
+        if draw.method != DrawMethod::Ranked && !self.was_refused("/draw/method") {
+            self.refuse(
+                Code::UnknownKey,
+                Place::Key("/draw/classes".to_owned()),
+                "only a draw with method = \"ranked\" has `classes`; remove it or rank by it",
+            );
+        }
+        self.once("/draw/classes", classes);
+        for (i, class) in classes.iter().enumerate() {
+            if let Err(reason) = Classes::read(std::slice::from_ref(class)) {
+                let place = Place::Value(format!("/draw/classes/{i}"));
+                let message = format!("`{class}` is not a regular expression: {reason}");
+                self.push(Defect::new(Code::Literal, place, message).note(
+                    "brackets are closed, and `\\` stands before a sign that is meant as itself",
+                ));
+            }
         }
     }
 
     pub(super) fn allocation(&mut self, draft: &Draft) -> Option<Allocation> {
         let allocation = &draft.allocation;
         let nest = self.nest(allocation.nest.as_deref());
+        let seeded = draft.draw.as_ref().is_some_and(|draw| draw.seed.is_some());
+        // A shuffled draw asks for the seed itself.
+        let asked = draft
+            .draw
+            .as_ref()
+            .is_some_and(|draw| draw.method == DrawMethod::Shuffled);
+        if allocation.arms == Some(ArmsOrder::Shuffled) && !seeded && !asked {
+            let place = Place::Value("/allocation/arms".to_owned());
+            let message =
+                "a shuffled order of the arms is made from the seed of `[draw]`, and there is none";
+            self.push(
+                Defect::new(Code::MissingKey, place, message)
+                    .note("seed: any text, best a public value that nobody knew before"),
+            );
+        }
         let repeats = match (allocation.repeats, draft.stages.is_empty()) {
             (Some(repeats), true) => Some(repeats),
             (None, false) => Some(draft.staged_repeats()),
@@ -278,7 +406,7 @@ impl Checker<'_> {
     }
 
     pub(super) fn attempts(&mut self, draft: &Draft) -> Attempts {
-        let default = crate::protocol::draft::Attempts::default();
+        let default = draft::Attempts::default();
         let attempts = draft.attempts.as_ref().unwrap_or(&default);
         let count = |count: &Option<CountText>, otherwise: u32| match count {
             None => Some(otherwise),
@@ -291,20 +419,38 @@ impl Checker<'_> {
             let words = causes.into_iter().flatten().map(cause_text);
             self.once(&format!("/attempts/{key}"), &words.collect::<Vec<_>>());
         }
-        let mut rerun = attempts.rerun.clone();
-        rerun.sort_unstable();
-        rerun.dedup();
-        let per_slot = count(&attempts.per_slot, 1);
-        if per_slot == Some(1) && !rerun.is_empty() && !self.was_refused("/attempts/per_slot") {
-            self.refuse(
-                Code::Range,
-                Place::Value("/attempts/rerun".to_owned()),
-                "`rerun` names causes, but `per_slot = 1` allows no second attempt; raise it or remove the causes",
+        let sorted = |causes: &[CauseWord]| {
+            let mut causes = causes.to_vec();
+            causes.sort_unstable();
+            causes.dedup();
+            causes
+        };
+        let on_request = attempts.rerun_on_request.iter().flatten().enumerate();
+        for (i, cause) in on_request.filter(|(_, cause)| attempts.rerun.contains(cause)) {
+            let place = Place::Value(format!("/attempts/rerun_on_request/{i}"));
+            let message = format!(
+                "`{}` starts again by itself, since `rerun` names it; keep it in one of the two",
+                cause_text(cause)
             );
+            self.refuse(Code::DuplicateId, place, message);
+        }
+        let rerun = sorted(&attempts.rerun);
+        let rerun_on_request = sorted(attempts.rerun_on_request.as_deref().unwrap_or_default());
+        let per_slot = count(&attempts.per_slot, 1);
+        for (key, causes) in [("rerun", &rerun), ("rerun_on_request", &rerun_on_request)] {
+            if per_slot == Some(1) && !causes.is_empty() && !self.was_refused("/attempts/per_slot")
+            {
+                self.refuse(
+                    Code::Range,
+                    Place::Value(format!("/attempts/{key}")),
+                    format!("`{key}` names causes, but `per_slot = 1` allows no second attempt; raise it or remove the causes"),
+                );
+            }
         }
         Attempts {
             per_slot,
             rerun,
+            rerun_on_request,
             stale_after: self
                 .duration("/attempts/stale_after", attempts.stale_after.as_ref())
                 .unwrap_or(Micros(6 * 3_600_000_000)),

@@ -2,11 +2,18 @@
 
 use super::Checker;
 use crate::protocol::defect::{Code, Defect, Place, nearest};
-use crate::protocol::draft::{self, DIFFERENCES, Draft};
+use crate::protocol::draft::{DIFFERENCES, Draft};
 use crate::protocol::model::Arm;
 
 /// Keys whose difference is a weakness too.
-pub(super) const LIMITS: &[&str] = &["timeout", "grace", "output_max"];
+pub(super) const LIMITS: &[&str] = &[
+    "timeout",
+    "grace",
+    "output_max",
+    "memory_max",
+    "processes_max",
+    "cpu_time_max",
+];
 
 impl Checker<'_> {
     /// Refuses a difference from the reference that the arm does not declare.
@@ -15,13 +22,9 @@ impl Checker<'_> {
             .analysis
             .as_ref()
             .map(|analysis| analysis.reference.0.as_str());
-        let Some(reference) = arms
-            .iter()
-            .position(|arm| Some(arm.id.as_str()) == reference)
-            .or((!arms.is_empty()).then_some(0))
-        else {
-            return;
-        };
+        let is_reference = |arm: &Arm| reference.is_none_or(|id| arm.id == id);
+        // That the reference is none of the arms is told there.
+        let reference = arms.iter().position(is_reference);
         for (i, arm) in arms.iter().enumerate() {
             for (j, word) in arm
                 .differs
@@ -38,15 +41,29 @@ impl Checker<'_> {
                     DIFFERENCES,
                 );
             }
-            if i == reference {
+            let Some(reference) = reference.filter(|reference| *reference != i) else {
+                continue;
+            };
+            if self.was_refused(&format!("/arms/{i}/differs")) {
                 continue;
             }
-            for (key, differs) in differing(
-                &arms[reference],
-                arm,
-                &draft.arms[reference],
-                &draft.arms[i],
-            ) {
+            for (key, differs) in differing(&arms[reference], arm) {
+                let refused = |arm: usize| self.was_refused(&format!("/arms/{arm}/{key}"));
+                if refused(i) || refused(reference) {
+                    continue;
+                }
+                if differs && key == "containment" {
+                    let message = format!(
+                        "`{}` has another containment than `{}`; it is equal for all arms",
+                        arm.id, arms[reference].id
+                    );
+                    let place = Place::Value(format!("/arms/{i}/{key}"));
+                    self.push(
+                        Defect::new(Code::ArmsDiffer, place, message)
+                            .note("write it once, under [execution]"),
+                    );
+                    continue;
+                }
                 // A word that is nearly the key is told as a slip of its own.
                 let means = |word: &String| {
                     word == key || nearest(word, DIFFERENCES.iter().copied()) == Some(key)
@@ -88,7 +105,7 @@ impl Checker<'_> {
 }
 
 /// Returns a limit of an arm in words, for the keys that have one.
-fn limit_text(arm: &Arm, key: &str) -> Option<String> {
+pub(super) fn limit_text(arm: &Arm, key: &str) -> Option<String> {
     match key {
         "timeout" => Some(
             arm.execution
@@ -101,39 +118,26 @@ fn limit_text(arm: &Arm, key: &str) -> Option<String> {
     }
 }
 
-/// Returns for each key in which arms can differ whether two arms do.
-fn differing(
-    a: &Arm,
-    b: &Arm,
-    a_draft: &draft::Arm,
-    b_draft: &draft::Arm,
-) -> Vec<(&'static str, bool)> {
+/// Returns for each key in which arms can differ whether two arms do, by what holds for them: what
+/// an arm does not say itself is said under `[execution]`.
+pub(super) fn differing(a: &Arm, b: &Arm) -> [(&'static str, bool); 16] {
     let (x, y) = (&a.execution, &b.execution);
-    vec![
+    [
         ("command", a.command != b.command),
         ("files", a.files != b.files),
-        ("executed", a_draft.executed != b_draft.executed),
-        (
-            "workspace",
-            x.copy != y.copy || a_draft.workspace != b_draft.workspace,
-        ),
+        ("executed", a.executed != b.executed),
+        ("workspace", x.workspace != y.workspace),
         ("timeout", x.timeout != y.timeout),
         ("grace", x.grace != y.grace),
         ("env", x.env != y.env),
         ("env_pass", x.env_pass != y.env_pass),
         ("output_max", x.output_max != y.output_max),
-        ("requests", a_draft.requests != b_draft.requests),
-        ("memory_max", a_draft.memory_max != b_draft.memory_max),
-        (
-            "processes_max",
-            a_draft.processes_max != b_draft.processes_max,
-        ),
-        ("cpu_time_max", a_draft.cpu_time_max != b_draft.cpu_time_max),
-        (
-            "free_space_min",
-            a_draft.free_space_min != b_draft.free_space_min,
-        ),
-        ("containment", a_draft.containment != b_draft.containment),
-        ("cleanup", a_draft.cleanup != b_draft.cleanup),
+        ("requests", x.requests != y.requests),
+        ("memory_max", x.memory_max != y.memory_max),
+        ("processes_max", x.processes_max != y.processes_max),
+        ("cpu_time_max", x.cpu_time_max != y.cpu_time_max),
+        ("free_space_min", x.free_space_min != y.free_space_min),
+        ("containment", x.containment != y.containment),
+        ("cleanup", x.cleanup != y.cleanup),
     ]
 }

@@ -4,15 +4,11 @@
 use serde_json::Value;
 
 use crate::protocol::defect::Place;
-use crate::protocol::draft::{
-    ArmsOrder, Containment, Draft, DrawMethod, Executed, OrderBy, StudyKind, Workspace,
-};
+use crate::protocol::draft::{Containment, Draft, Executed, OrderBy, StudyKind, Workspace};
 
 /// Tables and keys that no part of this version enforces, wherever they are given.
 const UNBUILT: &[&str] = &[
-    "/study/supersedes",
     "/tasks/fields",
-    "/draw/classes",
     "/stages",
     "/attempts/rerun_on_request",
     "/outage",
@@ -79,19 +75,8 @@ fn unbuilt_words(draft: &Draft) -> Vec<String> {
     );
     refuse(draft.tasks.frame.0 == "open", "/tasks/frame".to_owned());
     refuse(
-        draw.is_some_and(|draw| draw.method == DrawMethod::Ranked),
-        "/draw/method".to_owned(),
-    );
-    refuse(
         draw.is_some_and(|draw| draw.grows == Some(true)),
         "/draw/grows".to_owned(),
-    );
-    refuse(
-        matches!(
-            draft.allocation.arms,
-            Some(ArmsOrder::Williams | ArmsOrder::Shuffled)
-        ),
-        "/allocation/arms".to_owned(),
     );
     refuse(
         draft.allocation.by == Some(OrderBy::Counts),

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use super::Checker;
 use crate::protocol::defect::{Code, Defect, Place};
-use crate::protocol::draft::{self, Draft, Workspace};
-use crate::protocol::model::{Arm, Control, Execution, OutcomeKind};
+use crate::protocol::draft::{self, Draft};
+use crate::protocol::model::{
+    Arm, Containment, Control, Executed, Execution, OutcomeKind, Workspace,
+};
 use crate::protocol::source::child;
 use crate::protocol::template;
 use crate::units::{Bytes, Micros};
@@ -21,26 +23,34 @@ impl Checker<'_> {
         );
         let timeout = self.duration("/execution/timeout", execution.timeout.as_ref());
         self.workspace("/execution", execution.workspace.as_ref());
-        self.size("/execution/memory_max", execution.memory_max.as_ref());
-        self.size(
+        let memory_max = self.size("/execution/memory_max", execution.memory_max.as_ref());
+        let free_space_min = self.size(
             "/execution/free_space_min",
             execution.free_space_min.as_ref(),
         );
-        self.duration("/execution/cpu_time_max", execution.cpu_time_max.as_ref());
+        let cpu_time_max =
+            self.duration("/execution/cpu_time_max", execution.cpu_time_max.as_ref());
         if let Some(cleanup) = &execution.cleanup {
             self.command("/execution/cleanup", &cleanup.0);
         }
         let resolved = Execution {
-            copy: copy_of(execution.workspace.as_ref()),
+            workspace: workspace(execution.workspace.as_ref()),
             timeout,
             grace: self
                 .duration("/execution/grace", execution.grace.as_ref())
                 .unwrap_or(Micros(10_000_000)),
             env: execution.env.clone(),
             env_pass: execution.env_pass.clone(),
+            requests: execution.requests.clone().unwrap_or_default(),
             output_max: self
                 .size("/execution/output_max", execution.output_max.as_ref())
                 .unwrap_or(Bytes(32 << 20)),
+            memory_max,
+            processes_max: execution.processes_max,
+            cpu_time_max,
+            free_space_min,
+            containment: execution.containment.unwrap_or(Containment::Pgroup),
+            cleanup: execution.cleanup.as_ref().map(|command| command.0.clone()),
         };
         // The default grace may be longer than a short limit; one that is written may not.
         if execution.grace.is_some() {
@@ -122,8 +132,8 @@ impl Checker<'_> {
     }
 
     /// Refuses a commit that is a branch, a tag or cut short: they can move.
-    fn workspace(&mut self, table: &str, workspace: Option<&Workspace>) {
-        let Some(Workspace::Git(git)) = workspace else {
+    fn workspace(&mut self, table: &str, workspace: Option<&draft::Workspace>) {
+        let Some(draft::Workspace::Git(git)) = workspace else {
             return;
         };
         let hex = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
@@ -180,18 +190,12 @@ impl Checker<'_> {
         }
         self.once(&format!("{table}/differs"), &arm.differs);
         self.workspace(&table, arm.workspace.as_ref());
-        self.size(&format!("{table}/memory_max"), arm.memory_max.as_ref());
-        self.size(
-            &format!("{table}/free_space_min"),
-            arm.free_space_min.as_ref(),
-        );
-        self.duration(&format!("{table}/cpu_time_max"), arm.cpu_time_max.as_ref());
         if let Some(cleanup) = &arm.cleanup {
             self.command(&format!("{table}/cleanup"), &cleanup.0);
         }
         let mut execution = base.clone();
         if arm.workspace.is_some() {
-            execution.copy = copy_of(arm.workspace.as_ref());
+            execution.workspace = workspace(arm.workspace.as_ref());
         }
         execution.timeout = self
             .duration(&format!("{table}/timeout"), arm.timeout.as_ref())
@@ -202,6 +206,24 @@ impl Checker<'_> {
         execution.output_max = self
             .size(&format!("{table}/output_max"), arm.output_max.as_ref())
             .unwrap_or(base.output_max);
+        execution.memory_max = self
+            .size(&format!("{table}/memory_max"), arm.memory_max.as_ref())
+            .or(base.memory_max);
+        execution.free_space_min = self
+            .size(
+                &format!("{table}/free_space_min"),
+                arm.free_space_min.as_ref(),
+            )
+            .or(base.free_space_min);
+        execution.cpu_time_max = self
+            .duration(&format!("{table}/cpu_time_max"), arm.cpu_time_max.as_ref())
+            .or(base.cpu_time_max);
+        execution.processes_max = arm.processes_max.or(base.processes_max);
+        execution.containment = arm.containment.unwrap_or(base.containment);
+        execution.requests = arm.requests.clone().unwrap_or(execution.requests);
+        if let Some(cleanup) = &arm.cleanup {
+            execution.cleanup = Some(cleanup.0.clone());
+        }
         execution.env = arm.env.clone().unwrap_or(execution.env);
         execution.env_pass = arm.env_pass.clone().unwrap_or(execution.env_pass);
         if arm.grace.is_some() {
@@ -210,6 +232,7 @@ impl Checker<'_> {
         Arm {
             id: arm.id.0.clone(),
             command: arm.command.0.clone(),
+            executed: arm.executed.unwrap_or(Executed::Here),
             files: arm
                 .files
                 .iter()
@@ -253,7 +276,7 @@ impl Checker<'_> {
                     self.refuse(Code::UnknownOutcome, place, message);
                 }
                 // That the primary outcome is unknown is told there.
-                None if named.is_none() => {}
+                None if named.is_none() || self.names_refused("/outcomes") => {}
                 None => {
                     let ids: Vec<&str> =
                         draft.outcomes.iter().map(|one| one.id.0.as_str()).collect();
@@ -311,9 +334,14 @@ impl Checker<'_> {
     }
 }
 
-pub(super) fn copy_of(workspace: Option<&Workspace>) -> Option<String> {
-    match workspace {
-        Some(Workspace::Copy(folder)) => Some(folder.clone()),
-        _ => None,
+/// Returns what a workspace holds at its start; nothing unless it is said.
+fn workspace(draft: Option<&draft::Workspace>) -> Workspace {
+    match draft {
+        None | Some(draft::Workspace::Empty) => Workspace::Empty,
+        Some(draft::Workspace::Copy(folder)) => Workspace::Copy(folder.clone()),
+        Some(draft::Workspace::Git(git)) => Workspace::Git {
+            url: git.url.clone(),
+            commit: git.commit.clone(),
+        },
     }
 }

@@ -9,7 +9,7 @@ use crate::protocol::canonical;
 use crate::protocol::defect::{Code, Defect, Place};
 use crate::protocol::draft::{Draft, ExpressionText, FieldKind};
 use crate::protocol::expression::{Expected, Expression, Scope, Slip, Type};
-use crate::protocol::frame::{self, Task};
+use crate::protocol::frame::Task;
 
 /// The largest schema file that is read, in bytes.
 pub(super) const SCHEMA_MAX: usize = 1024 * 1024;
@@ -18,9 +18,11 @@ impl Checker<'_> {
     /// Returns the names that outcomes may read, before any outcome is declared.
     pub(super) fn scopes(&mut self, draft: &Draft, tasks: &[Task]) -> Scope {
         let mut scope = self.seen(draft);
-        scope.insert("task".to_owned(), task_type(draft, tasks));
+        scope.insert("task".to_owned(), self.task_type(draft, tasks));
         if draft.claim.is_some() {
             scope.insert("claim".to_owned(), object([("done", Type::Bool)]));
+        } else if self.was_refused("/claim") {
+            scope.insert("claim".to_owned(), Type::Any);
         }
         if let Some(judge) = &draft.judge {
             let schema = self.schema(&judge.schema.0);
@@ -28,6 +30,8 @@ impl Checker<'_> {
                 "report".to_owned(),
                 schema.map_or(Type::Any, |schema| schema_type(&schema)),
             );
+        } else if self.was_refused("/judge") {
+            scope.insert("report".to_owned(), Type::Any);
         }
         scope
     }
@@ -35,13 +39,66 @@ impl Checker<'_> {
     /// Returns what is seen of a run without judging it.
     pub(super) fn seen(&self, draft: &Draft) -> Scope {
         let mut scope = Scope::from([("run".to_owned(), run_type())]);
-        if draft.observation.is_some() {
+        if draft.observation.is_some() || self.was_refused("/observation") {
             scope.insert("observed".to_owned(), Type::Any);
         }
         scope
     }
 
+    fn task_type(&self, draft: &Draft, tasks: &[Task]) -> Type {
+        if let Some(fields) = &draft.tasks.fields {
+            let mut fields = self.declared("/tasks/fields", fields);
+            for name in ["id", "split", "dir"] {
+                fields.entry(name.to_owned()).or_insert(Type::Text);
+            }
+            return closed(fields);
+        }
+        let mut fields: BTreeMap<&str, Type> = BTreeMap::new();
+        let objects = tasks.iter().filter_map(|task| task.fields.as_object());
+        for (name, value) in objects.flatten() {
+            let found = value_type(value);
+            match fields.get_mut(name.as_str()) {
+                Some(known) if *known == found => {}
+                Some(known) => *known = std::mem::replace(known, Type::Any).join(found),
+                None => drop(fields.insert(name, found)),
+            }
+        }
+        let fields = fields.into_iter();
+        Type::Object {
+            fields: fields.map(|(name, kind)| (name.to_owned(), kind)).collect(),
+            closed: !tasks.is_empty(),
+        }
+    }
+
+    /// Returns the types of declared fields; a field whose type was refused may be anything.
+    pub(super) fn declared(
+        &self,
+        pointer: &str,
+        fields: &BTreeMap<String, FieldKind>,
+    ) -> BTreeMap<String, Type> {
+        let mut types = declared(fields);
+        for refused in &self.refused {
+            if let Some((table, name)) = refused.rsplit_once('/')
+                && table == pointer
+            {
+                types.entry(name.to_owned()).or_insert(Type::Any);
+            }
+        }
+        types
+    }
+
+    /// Returns the type of a table of things with ids; some may have been refused.
+    pub(super) fn named(&self, list: &str, fields: BTreeMap<String, Type>) -> Type {
+        Type::Object {
+            fields,
+            closed: !self.names_refused(list),
+        }
+    }
+
     fn schema(&self, path: &str) -> Option<Value> {
+        if self.was_refused("/judge/schema") {
+            return None;
+        }
         canonical::read(&self.folder.read(path, SCHEMA_MAX).ok()?).ok()
     }
 
@@ -89,6 +146,11 @@ impl Checker<'_> {
     }
 }
 
+/// Returns the text of an expression that may be absent.
+pub(super) fn text(expression: Option<&ExpressionText>) -> Option<String> {
+    expression.map(|expression| expression.0.clone())
+}
+
 /// Returns the type of a table whose fields are all known.
 pub(super) fn object<const N: usize>(fields: [(&str, Type); N]) -> Type {
     closed(fields.map(|(name, kind)| (name.to_owned(), kind)).into())
@@ -103,7 +165,7 @@ pub(super) fn closed(fields: BTreeMap<String, Type>) -> Type {
 }
 
 /// Returns the type of declared fields.
-pub(super) fn declared(fields: &BTreeMap<String, FieldKind>) -> BTreeMap<String, Type> {
+fn declared(fields: &BTreeMap<String, FieldKind>) -> BTreeMap<String, Type> {
     let kind = |kind: &FieldKind| match kind {
         FieldKind::Integer => Type::Int,
         FieldKind::Number => Type::Number,
@@ -117,18 +179,19 @@ pub(super) fn declared(fields: &BTreeMap<String, FieldKind>) -> BTreeMap<String,
         .collect()
 }
 
-fn task_type(draft: &Draft, tasks: &[Task]) -> Type {
-    if let Some(fields) = &draft.tasks.fields {
-        let mut fields = declared(fields);
-        for name in ["id", "split", "dir"] {
-            fields.entry(name.to_owned()).or_insert(Type::Text);
-        }
-        return closed(fields);
-    }
-    let names = frame::field_names(tasks).into_iter();
-    Type::Object {
-        fields: names.map(|name| (name, Type::Any)).collect(),
-        closed: !tasks.is_empty(),
+/// Returns the type that a value has; what is inside lists and objects is left open.
+fn value_type(value: &Value) -> Type {
+    match value {
+        Value::Bool(_) => Type::Bool,
+        Value::Number(number) if number.is_f64() => Type::Double,
+        Value::Number(_) => Type::Int,
+        Value::String(_) => Type::Text,
+        Value::Array(_) => Type::List(Box::new(Type::Any)),
+        Value::Object(_) => Type::Object {
+            fields: BTreeMap::new(),
+            closed: false,
+        },
+        Value::Null => Type::Any,
     }
 }
 
@@ -148,24 +211,39 @@ fn run_type() -> Type {
     ])
 }
 
-/// Reads the type that a JSON Schema gives a value, as far as `type` and `properties` say it.
+/// Reads the type that a JSON Schema gives a value, as far as `type`, `properties`, `items`, `enum`
+/// and `const` say it.
 fn schema_type(schema: &Value) -> Type {
+    if let Some(listed) = schema.get("enum").and_then(Value::as_array) {
+        let types = listed.iter().map(value_type);
+        return types.reduce(Type::join).unwrap_or(Type::Any);
+    }
+    if let Some(only) = schema.get("const") {
+        return value_type(only);
+    }
     match schema.get("type").and_then(Value::as_str) {
         Some("boolean") => Type::Bool,
         Some("integer") => Type::Int,
         Some("number") => Type::Number,
         Some("string") => Type::Text,
-        Some("object") => {
-            let properties = schema.get("properties").and_then(Value::as_object);
-            let fields = properties
-                .into_iter()
-                .flatten()
-                .map(|(name, field)| (name.clone(), schema_type(field)))
-                .collect();
-            let closed = schema.get("additionalProperties") == Some(&Value::Bool(false))
-                && schema.get("patternProperties").is_none();
-            Type::Object { fields, closed }
+        Some("array") => {
+            let items = schema.get("items").map_or(Type::Any, schema_type);
+            Type::List(Box::new(items))
         }
+        Some("object") => object_type(schema),
         _ => Type::Any,
+    }
+}
+
+fn object_type(schema: &Value) -> Type {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let fields = properties.into_iter().flatten();
+    let closed = schema.get("additionalProperties") == Some(&Value::Bool(false))
+        && schema.get("patternProperties").is_none();
+    Type::Object {
+        fields: fields
+            .map(|(name, field)| (name.clone(), schema_type(field)))
+            .collect(),
+        closed,
     }
 }

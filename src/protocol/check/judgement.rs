@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::Checker;
-use super::expressions::{SCHEMA_MAX, closed};
+use super::expressions::SCHEMA_MAX;
 use crate::protocol::canonical;
 use crate::protocol::defect::{Code, Defect, Place};
 use crate::protocol::draft::{
@@ -36,10 +36,14 @@ impl Checker<'_> {
                 );
             }
             let (expected, kind) = match outcome.kind {
+                _ if self.was_refused(&format!("{table}/kind")) => (Expected::Any, Type::Any),
                 OutcomeKind::Binary => (Expected::Bool, Type::Bool),
                 _ => (Expected::Number, Type::Number),
             };
-            scope.insert("outcomes".to_owned(), closed(declared.clone()));
+            scope.insert(
+                "outcomes".to_owned(),
+                self.named("/outcomes", declared.clone()),
+            );
             self.expression(&format!("{table}/value"), &outcome.value, &scope, expected);
             declared.insert(outcome.id.0.clone(), kind);
             let missing = self.missing_counts_as(&table, outcome);
@@ -56,6 +60,9 @@ impl Checker<'_> {
 
     /// Reads what a missing value counts as: 0 or 1, or nothing.
     fn missing_counts_as(&mut self, table: &str, outcome: &draft::Outcome) -> Option<u8> {
+        if self.was_refused(&format!("{table}/kind")) {
+            return None;
+        }
         let binary = outcome.kind == OutcomeKind::Binary;
         let counts_as = outcome
             .missing
@@ -103,7 +110,7 @@ impl Checker<'_> {
 
     fn report_schema(&mut self, path: &str) -> Option<Value> {
         let place = Place::Value("/judge/schema".to_owned());
-        if !self.inside(place.clone(), path) {
+        if self.was_refused("/judge/schema") || !self.inside(place.clone(), path) {
             return None;
         }
         let bytes = match self.folder.read(path, SCHEMA_MAX) {

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::Checker;
 use crate::protocol::defect::{Code, Defect, Place};
-use crate::protocol::draft::{DurationText, MoneyText, ShareText, SizeText, TimeText};
-use crate::units::{Bytes, Micros, Share};
+use crate::protocol::draft::{DurationText, ShareText, SizeText, TimeText};
+use crate::units::{Bytes, Micros, Share, Time};
 
 impl Checker<'_> {
     /// Reads a duration; above zero and at most thirty days.
@@ -62,13 +62,17 @@ impl Checker<'_> {
         share
     }
 
-    /// Refuses a time that no calendar has.
-    pub(super) fn time(&mut self, pointer: &str, text: &TimeText) {
+    /// Reads a time; one that a calendar has.
+    pub(super) fn time(&mut self, pointer: &str, text: &TimeText) -> Option<Time> {
         let leap_second = text.0.get(17..19) == Some("60");
         let early = text.0.get(..4).is_some_and(|year| year < "1970");
-        if leap_second || early || text.0.parse::<jiff::Timestamp>().is_err() {
-            let message = format!("`{}` is not a time that a calendar since 1970 has", text.0);
-            self.refuse(Code::Range, Place::Value(pointer.to_owned()), message);
+        match text.0.parse::<jiff::Timestamp>() {
+            Ok(time) if !leap_second && !early => Some(Time(time.as_microsecond())),
+            _ => {
+                let message = format!("`{}` is not a time that a calendar since 1970 has", text.0);
+                self.refuse(Code::Range, Place::Value(pointer.to_owned()), message);
+                None
+            }
         }
     }
 
@@ -84,26 +88,5 @@ impl Checker<'_> {
                 ));
             }
         }
-    }
-}
-
-/// Returns an amount in micro-dollars; nothing for a text that the shape refused.
-pub(super) fn micro_dollars(text: &str) -> Option<u64> {
-    let (whole, fraction) = text
-        .strip_suffix(" USD")?
-        .split_once('.')
-        .unwrap_or((text.strip_suffix(" USD")?, ""));
-    let fraction = format!("{fraction:0<6}").parse::<u64>().ok()?;
-    whole
-        .parse::<u64>()
-        .ok()?
-        .checked_mul(1_000_000)?
-        .checked_add(fraction)
-}
-
-impl MoneyText {
-    /// Returns the amount in micro-dollars.
-    pub(super) fn micros(&self) -> Option<u64> {
-        micro_dollars(&self.0)
     }
 }

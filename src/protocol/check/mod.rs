@@ -17,18 +17,19 @@ mod secret;
 mod templates;
 mod weakness;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use super::canonical;
 use super::defect::{Code, DEFECTS_MAX, Defect, Place, nearest};
 use super::draft::Draft;
 use super::folder::{Folder, FolderFault};
-use super::frame::{self, Task};
+use super::frame::{self, Drawn, Task};
 use super::model::Protocol;
 use super::registration::Registration;
 use super::shape;
-use super::source::{self, Source};
+use super::source::{self, Source, line_of};
 use super::template;
 use crate::units::Digest;
 pub use weakness::LOOKED_FOR as WEAKNESSES;
@@ -40,6 +41,8 @@ pub struct Checked {
     pub registration: Registration,
     /// The frame's tasks, in its order.
     pub tasks: Vec<Task>,
+    /// Which of them are used, and for what.
+    pub drawn: Drawn,
     /// Places of the keys that the language knows and this version cannot enforce.
     pub unenforced: Vec<Place>,
 }
@@ -61,7 +64,7 @@ pub fn check(bytes: &[u8], folder: &dyn Folder) -> Result<Checked, Vec<Defect>> 
     let checked = match read_draft(shape.rest) {
         Ok(draft) => checker.meaning(&draft, source.value()),
         Err(defect) => {
-            // What the shape refused may be needed for the rest; only a surprise is told.
+            // What the shape refused may be too much for the rest; only a surprise is told.
             if shape.defects.is_empty() {
                 checker.push(*defect);
             }
@@ -77,6 +80,8 @@ pub fn check(bytes: &[u8], folder: &dyn Folder) -> Result<Checked, Vec<Defect>> 
                 (defect.file.clone(), source.span(&defect.place).start)
             });
             defects.dedup();
+            let line = |defect: &Defect| line_of(text, source.span(&defect.place).start);
+            let mut defects = each_name_once(defects, line);
             if defects.len() > DEFECTS_MAX {
                 let more = defects.len() - DEFECTS_MAX;
                 let message = format!("{more} more defects are not shown; mend these first");
@@ -86,6 +91,49 @@ pub fn check(bytes: &[u8], folder: &dyn Folder) -> Result<Checked, Vec<Defect>> 
             Err(defects)
         }
     }
+}
+
+/// Returns a table's meaning where there is one; nothing where it was refused.
+fn all_or_none<T>(given: bool, meaning: Option<T>) -> Option<Option<T>> {
+    (given == meaning.is_some()).then_some(meaning)
+}
+
+/// Tells a name that is nowhere declared once, with the other lines that have it.
+fn each_name_once(defects: Vec<Defect>, line: impl Fn(&Defect) -> usize) -> Vec<Defect> {
+    const NAMES: &[Code] = &[
+        Code::UnknownKey,
+        Code::UnknownName,
+        Code::UnknownArm,
+        Code::UnknownOutcome,
+    ];
+    let mut told: Vec<(Defect, BTreeSet<usize>)> = Vec::new();
+    for defect in defects {
+        let same = told.iter_mut().find(|(earlier, _)| {
+            NAMES.contains(&defect.code)
+                && (earlier.code, &earlier.message) == (defect.code, &defect.message)
+        });
+        match same {
+            Some((_, lines)) => {
+                lines.insert(line(&defect));
+            }
+            None => told.push((defect, BTreeSet::new())),
+        }
+    }
+    let with_lines = |(mut defect, mut lines): (Defect, BTreeSet<usize>)| {
+        lines.remove(&line(&defect));
+        let lines: Vec<String> = lines.iter().map(usize::to_string).collect();
+        let same = match lines.as_slice() {
+            [] => return defect,
+            [only] => format!("the same on line {only}"),
+            [rest @ .., last] => format!("the same on lines {} and {last}", rest.join(", ")),
+        };
+        defect.note = Some(match defect.note {
+            Some(note) => format!("{note}; {same}"),
+            None => same,
+        });
+        defect
+    };
+    told.into_iter().map(with_lines).collect()
 }
 
 /// Reads the draft types; what they refuse and the schema does not is a defect all the same.
@@ -143,19 +191,26 @@ impl Checker<'_> {
         let unenforced = enforced::unenforced(draft, value);
         let tasks = self.tasks(draft);
         let protocol = self.protocol(draft, value, &tasks)?;
+        let drawn = frame::draw(&protocol, &tasks);
         if !tasks.is_empty() {
-            self.files_of_tasks(&protocol, &tasks);
+            self.files_of_tasks(&protocol, &tasks, &drawn);
         }
-        self.weaknesses(draft, &protocol, &tasks, value);
+        self.weaknesses(draft, &protocol, &tasks, &drawn, value);
+        let frame = match &protocol.open_fields {
+            // Its tasks are added later; what is bound is what each of them must have.
+            Some(fields) => canonical::digest(&json!(fields)),
+            None => frame::digest(&tasks),
+        };
         let registration = Registration {
             language: protocol.language,
             protocol,
-            frame: frame::digest(&tasks),
+            frame,
             files: std::mem::take(&mut self.files),
         };
         Some(Checked {
             registration,
             tasks,
+            drawn,
             unenforced,
         })
     }
@@ -170,25 +225,62 @@ impl Checker<'_> {
         let claim = self.claim(draft);
         let judge = self.judge(draft);
         let scoring = self.scoring(draft, &scopes);
-        self.rules(draft);
-        self.observed(draft, &scopes);
+        let rule_scope = self.rule_scope(draft);
+        let stages = self.stages(draft, &rule_scope);
+        let outage = self.outage(draft);
+        let readings = self.readings(draft);
+        self.rule_ids(draft);
+        let stops = self.stops(draft, &rule_scope);
+        let holds = self.holds(draft, &rule_scope);
+        let backoff = self.backoff(draft);
+        let cutoff = self.cutoff(draft);
+        let budgets = self.budgets(draft);
+        let breaker = self.breaker(draft);
+        let switch = self.switch(draft);
+        let preflight = self.preflight(draft);
+        let probes = self.probes(draft);
+        let observation = self.observation(draft, &scopes);
+        let checkpoint = self.checkpoint(draft);
+        let manipulation_check = self.manipulation_check(draft, &scopes);
+        let artefacts = self.artefacts(draft);
+        let evidence = self.evidence(draft);
+        let actors = self.actors(draft);
         self.templates(draft, tasks);
         let attempts = self.attempts(draft);
         let analysis = self.analysis(draft, value, tasks);
         let protocol = Protocol {
             language: draft.language,
             study: self.study(draft),
+            open_fields: draft.tasks.fields.clone(),
             splits: draft.tasks.splits.clone(),
             draw: self.draw(draft, tasks),
             arms,
             controls,
             allocation: allocation?,
+            stages: stages?,
             attempts,
+            outage: all_or_none(draft.outage.is_some(), outage)?,
+            readings,
+            stops,
+            holds,
+            backoff: all_or_none(draft.backoff.is_some(), backoff)?,
+            cutoff: all_or_none(draft.cutoff.is_some(), cutoff)?,
+            budgets: budgets?,
+            breaker,
+            switch,
             execution,
+            preflight,
+            probes,
+            observation,
             claim,
             judge,
+            checkpoint,
             outcomes,
             scoring,
+            manipulation_check,
+            artefacts,
+            evidence,
+            actors,
             analysis,
             limitations: draft.limitations.clone(),
         };
@@ -213,12 +305,17 @@ impl Checker<'_> {
 
     /// Returns whether the shape refused a place, or one around it.
     fn was_refused(&self, pointer: &str) -> bool {
-        self.refused.iter().any(|refused| {
-            !refused.is_empty()
-                && pointer
-                    .strip_prefix(refused.as_str())
-                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        })
+        shape::within(&self.refused, pointer)
+    }
+
+    /// Returns whether the shape refused a list of tables, or the id of one of them: then a name
+    /// that is not in it may be one that was refused.
+    fn names_refused(&self, list: &str) -> bool {
+        let id = |pointer: &String| {
+            let rest = pointer.strip_prefix(list)?.strip_prefix('/')?;
+            rest.strip_suffix("/id")?.parse::<usize>().ok()
+        };
+        self.was_refused(list) || self.refused.iter().any(|pointer| id(pointer).is_some())
     }
 
     /// Refuses a table that lacks a key which only sometimes is required.
@@ -280,8 +377,7 @@ impl Checker<'_> {
     }
 
     /// Binds what the tasks' own folders hold, for everything that reads them.
-    fn files_of_tasks(&mut self, protocol: &Protocol, tasks: &[Task]) {
-        let drawn = frame::draw(protocol, tasks);
+    fn files_of_tasks(&mut self, protocol: &Protocol, tasks: &[Task], drawn: &Drawn) {
         let judged = protocol.judge.is_some() || !protocol.controls.is_empty();
         let mut templates: Vec<(Place, String)> = Vec::new();
         if let Some(judge) = &protocol.judge {
@@ -292,16 +388,16 @@ impl Checker<'_> {
                 ));
             }
         }
-        if let Some(copy) = &protocol.execution.copy {
-            templates.push((
-                Place::Value("/execution/workspace".to_owned()),
-                copy.clone(),
-            ));
+        let base = &protocol.execution.workspace;
+        if let Some(copy) = base.copied() {
+            let place = Place::Value("/execution/workspace".to_owned());
+            templates.push((place, copy.to_owned()));
         }
         for (i, arm) in protocol.arms.iter().enumerate() {
-            match &arm.execution.copy {
-                Some(copy) if protocol.execution.copy.as_ref() != Some(copy) => {
-                    templates.push((Place::Value(format!("/arms/{i}/workspace")), copy.clone()));
+            match arm.execution.workspace.copied() {
+                Some(copy) if arm.execution.workspace != *base => {
+                    let place = Place::Value(format!("/arms/{i}/workspace"));
+                    templates.push((place, copy.to_owned()));
                 }
                 _ => {}
             }

@@ -3,70 +3,97 @@
 //! The engine of this version obeys few of these tables, and none is registered then; what they say
 //! is checked all the same.
 
+use serde_json::Value;
+
 use super::Checker;
-use super::expressions::{closed, declared, object};
-use super::literals::micro_dollars;
+use super::expressions::{object, text};
 use crate::protocol::defect::{Code, Defect, Place};
-use crate::protocol::draft::{
-    Backoff, Budget, BudgetCounts, BudgetUnknown, Draft, ReadingFrom, Stage,
-};
+use crate::protocol::draft::{self, Draft};
 use crate::protocol::expression::{Expected, Scope, Type};
+use crate::protocol::model::{
+    Backoff, Breaker, Budget, BudgetCounts, BudgetMax, BudgetUnknown, ErrorsIn, Fits, Hold, Outage,
+    Reading, ReadingFrom, Stage, Stop, StopAt, StopScope, UnknownStop, Voids,
+};
+use crate::units::{Money, Ratio, Time};
 
 impl Checker<'_> {
-    pub(super) fn rules(&mut self, draft: &Draft) {
-        let scope = rule_scope(draft);
-        self.stages(draft, &scope);
-        self.outage(draft);
-        self.readings(draft);
-        self.stops_and_holds(draft, &scope);
-        if let Some(backoff) = &draft.backoff {
-            self.backoff(backoff);
-        }
-        if let Some(cutoff) = &draft.cutoff {
-            self.time("/cutoff/at", &cutoff.at);
-        }
-        for (i, budget) in draft.budgets.iter().enumerate() {
-            self.budget(&format!("/budgets/{i}"), budget);
-        }
-        if let Some(breaker) = &draft.breaker {
-            let arms: Vec<&str> = breaker.arms.iter().map(|arm| arm.0.as_str()).collect();
-            self.arm_list(draft, "/breaker/arms", &arms);
-        }
-        if let Some(switch) = &draft.switch {
-            self.inside(Place::Value("/switch/file".to_owned()), &switch.file.0);
-        }
-    }
-
-    fn stages(&mut self, draft: &Draft, scope: &Scope) {
-        let ids = |stage: &Stage| stage.id.0.clone();
-        let names: Vec<String> = draft.stages.iter().map(ids).collect();
-        let places = names
-            .iter()
-            .enumerate()
-            .map(|(i, id)| (format!("/stages/{i}/id"), id.as_str()));
-        self.distinct(places);
+    pub(super) fn stages(&mut self, draft: &Draft, scope: &Scope) -> Option<Vec<Stage>> {
+        let names = draft.stages.iter().map(|stage| stage.id.0.as_str());
+        let names: Vec<&str> = names.collect();
+        let places = names.iter().enumerate();
+        self.distinct(places.map(|(i, id)| (format!("/stages/{i}/id"), *id)));
         let mut scope = scope.clone();
         scope.insert("gates".to_owned(), object([("go", Type::Bool)]));
+        let mut stages = Some(Vec::new());
         for (i, stage) in draft.stages.iter().enumerate() {
             let table = format!("/stages/{i}");
-            self.expression_if(
-                &format!("{table}/opens"),
-                stage.opens.as_ref(),
-                &scope,
-                Expected::Bool,
-            );
-            if stage.fits.is_some() && draft.cutoff.is_none() {
-                self.refuse(
-                    Code::MissingKey,
-                    Place::Key(format!("{table}/fits")),
-                    "`fits` compares with the cut-off, and there is no table `[cutoff]`",
-                );
+            let opens = stage.opens.as_ref();
+            if let Some(opens) = opens {
+                self.opens_after(&format!("{table}/opens"), &opens.0, &names[i..]);
             }
+            self.expression_if(&format!("{table}/opens"), opens, &scope, Expected::Bool);
+            let fits = match &stage.fits {
+                Some(fits) => self.fits(draft, &format!("{table}/fits"), fits).map(Some),
+                None => Some(None),
+            };
+            let Some(fits) = fits else {
+                stages = None;
+                continue;
+            };
+            stages.iter_mut().for_each(|stages| {
+                stages.push(Stage {
+                    id: stage.id.0.clone(),
+                    repeats: stage.repeats,
+                    opens: text(stage.opens.as_ref()),
+                    fits: fits.clone(),
+                })
+            });
+        }
+        stages
+    }
+
+    fn fits(&mut self, draft: &Draft, table: &str, fits: &draft::Fits) -> Option<Fits> {
+        if draft.cutoff.is_none() && !self.was_refused("/cutoff") {
+            self.refuse(
+                Code::MissingKey,
+                Place::Key(table.to_owned()),
+                "`fits` compares with the cut-off, and there is no table `[cutoff]`",
+            );
+        }
+        let margin = fits.margin.parse::<Ratio>().ok();
+        let margin = margin.filter(|margin| margin.num > 0);
+        if margin.is_none() {
+            self.refuse(
+                Code::Range,
+                Place::Value(format!("{table}/margin")),
+                "a margin of 0 lets every block start; it must be more than 0",
+            );
+        }
+        Some(Fits {
+            margin: margin?,
+            estimate: fits.estimate,
+        })
+    }
+
+    /// Refuses a stage that waits for itself or for one after it.
+    fn opens_after(&mut self, pointer: &str, text: &str, not_before: &[&str]) {
+        for (i, id) in not_before.iter().enumerate() {
+            let spellings = [format!("stages['{id}']"), format!("stages[\"{id}\"]")];
+            let found = spellings.iter().find_map(|spelling| text.find(spelling));
+            let Some(start) = found else { continue };
+            let message = if i == 0 {
+                "the stage would wait for itself, and never open".to_owned()
+            } else {
+                format!("the stage `{id}` stands after this one; a stage waits for those before it")
+            };
+            let length = spellings[0].len();
+            let place = Place::Within(pointer.to_owned(), start..start + length);
+            self.refuse(Code::UnknownName, place, message);
         }
     }
 
-    fn outage(&mut self, draft: &Draft) {
-        let Some(outage) = &draft.outage else { return };
+    pub(super) fn outage(&mut self, draft: &Draft) -> Option<Outage> {
+        let outage = draft.outage.as_ref()?;
         let scope = self.seen(draft);
         self.expression("/outage/error", &outage.error, &scope, Expected::Bool);
         let share = self.share("/outage/error_share", Some(&outage.error_share));
@@ -77,104 +104,190 @@ impl Checker<'_> {
                 "a share of 0 makes every window an outage; it must be more than 0",
             );
         }
+        Some(Outage {
+            window: outage.window,
+            error: outage.error.0.clone(),
+            ended_min: outage.ended_min,
+            error_share: share?,
+            errors_in: outage.errors_in.unwrap_or(ErrorsIn::EveryArm),
+            voids: outage.voids.unwrap_or(Voids::Block),
+            pauses_starts: outage.pauses_starts.unwrap_or(true),
+        })
     }
 
-    fn readings(&mut self, draft: &Draft) {
+    pub(super) fn readings(&mut self, draft: &Draft) -> Vec<Reading> {
         let ids = draft.readings.iter().enumerate();
         self.distinct(ids.map(|(i, one)| (format!("/readings/{i}/id"), one.id.0.as_str())));
-        for (i, reading) in draft.readings.iter().enumerate() {
-            let table = format!("/readings/{i}");
-            let scope = Scope::from([
-                ("reading".to_owned(), closed(declared(&reading.fields))),
-                ("now".to_owned(), Type::Time),
-            ]);
-            self.expression_if(
-                &format!("{table}/unknown_when"),
-                reading.unknown_when.as_ref(),
-                &scope,
-                Expected::Bool,
-            );
-            match (&reading.command, reading.from) {
-                (Some(command), ReadingFrom::Command) => {
-                    self.command(&format!("{table}/command"), &command.0);
-                }
-                (None, ReadingFrom::Command) => {
-                    self.missing(
-                        &table,
-                        "command",
-                        "what is executed for a reading from a command",
-                    );
-                }
-                (Some(_), _) => self.refuse(
-                    Code::UnknownKey,
-                    Place::Key(format!("{table}/command")),
-                    "only a reading with from = \"command\" has a command; remove it",
-                ),
-                (None, _) => {}
+        let readings = draft.readings.iter().enumerate();
+        readings
+            .map(|(i, reading)| self.reading(i, reading))
+            .collect()
+    }
+
+    fn reading(&mut self, i: usize, reading: &draft::Reading) -> Reading {
+        let table = &format!("/readings/{i}");
+        let scope = Scope::from([
+            ("reading".to_owned(), self.reading_type(i, reading)),
+            ("now".to_owned(), Type::Time),
+        ]);
+        let unknown_when = reading.unknown_when.as_ref();
+        self.expression_if(
+            &format!("{table}/unknown_when"),
+            unknown_when,
+            &scope,
+            Expected::Bool,
+        );
+        match (&reading.command, reading.from) {
+            (Some(command), ReadingFrom::Command) => {
+                self.command(&format!("{table}/command"), &command.0);
             }
+            (None, ReadingFrom::Command) => {
+                self.missing(
+                    table,
+                    "command",
+                    "what is executed for a reading from a command",
+                );
+            }
+            (Some(_), _) => self.refuse(
+                Code::UnknownKey,
+                Place::Key(format!("{table}/command")),
+                "only a reading with from = \"command\" has a command; remove it",
+            ),
+            (None, _) => {}
+        }
+        Reading {
+            id: reading.id.0.clone(),
+            fields: reading.fields.clone(),
+            from: reading.from,
+            command: reading.command.as_ref().map(|command| command.0.clone()),
+            unknown_when: text(unknown_when),
         }
     }
 
-    fn stops_and_holds(&mut self, draft: &Draft, scope: &Scope) {
-        // The code of a stop or a hold is its id, so they share their names.
+    /// Refuses equal names: the code of a stop or a hold is its id, so they share their names.
+    pub(super) fn rule_ids(&mut self, draft: &Draft) {
         let stops = draft.stops.iter().enumerate();
+        let stops = stops.map(|(i, stop)| (format!("/stops/{i}/id"), stop.id.0.as_str()));
         let holds = draft.holds.iter().enumerate();
-        let ids = stops
-            .clone()
-            .map(|(i, stop)| (format!("/stops/{i}/id"), stop.id.0.as_str()))
-            .chain(
-                holds
-                    .clone()
-                    .map(|(i, hold)| (format!("/holds/{i}/id"), hold.id.0.as_str())),
-            );
-        self.distinct(ids);
-        for (i, stop) in stops {
+        let holds = holds.map(|(i, hold)| (format!("/holds/{i}/id"), hold.id.0.as_str()));
+        self.distinct(stops.chain(holds));
+    }
+
+    pub(super) fn stops(&mut self, draft: &Draft, scope: &Scope) -> Vec<Stop> {
+        let mut stops = Vec::new();
+        for (i, stop) in draft.stops.iter().enumerate() {
             let table = format!("/stops/{i}");
             self.expression(&format!("{table}/when"), &stop.when, scope, Expected::Bool);
+            let staged = !draft.stages.is_empty() || self.was_refused("/stages");
+            if stop.scope == Some(StopScope::Stage) && !staged {
+                self.refuse(
+                    Code::MissingKey,
+                    Place::Value(format!("{table}/scope")),
+                    "there is no stage to end: the plan has no `[[stages]]`",
+                );
+            }
             let shows = stop.shows.as_ref();
             self.expression_if(&format!("{table}/shows"), shows, scope, Expected::Number);
+            stops.push(Stop {
+                id: stop.id.0.clone(),
+                when: stop.when.0.clone(),
+                shows: text(shows),
+                scope: stop.scope.unwrap_or(StopScope::Study),
+                at: stop.at.unwrap_or(StopAt::Start),
+                unknown: stop.unknown.unwrap_or(UnknownStop::Hold),
+            });
         }
-        for (i, hold) in holds {
+        stops
+    }
+
+    pub(super) fn holds(&mut self, draft: &Draft, scope: &Scope) -> Vec<Hold> {
+        let mut holds = Vec::new();
+        for (i, hold) in draft.holds.iter().enumerate() {
             let table = format!("/holds/{i}");
             self.expression(&format!("{table}/when"), &hold.when, scope, Expected::Bool);
+            let unsaid = hold.until.is_none() && !self.was_refused(&format!("{table}/until"));
+            if unsaid && draft.backoff.is_none() && !self.was_refused("/backoff") {
+                let place = Place::Key(table.clone());
+                let message = format!("nothing says until when `{}` makes starts wait", hold.id.0);
+                self.push(
+                    Defect::new(Code::MissingKey, place, message)
+                        .note("give it `until`, or the protocol a table `[backoff]`"),
+                );
+            }
             let (until, shows) = (hold.until.as_ref(), hold.shows.as_ref());
             self.expression_if(&format!("{table}/until"), until, scope, Expected::Any);
             self.expression_if(&format!("{table}/shows"), shows, scope, Expected::Number);
+            holds.push(Hold {
+                id: hold.id.0.clone(),
+                when: hold.when.0.clone(),
+                until: text(until),
+                shows: text(shows),
+                unknown: hold.unknown.unwrap_or(UnknownStop::Hold),
+            });
         }
+        holds
     }
 
-    fn backoff(&mut self, backoff: &Backoff) {
+    pub(super) fn backoff(&mut self, draft: &Draft) -> Option<Backoff> {
+        let backoff = draft.backoff.as_ref()?;
         let initial = self.duration("/backoff/initial", Some(&backoff.initial));
         let max = self.duration("/backoff/max", Some(&backoff.max));
-        self.duration("/backoff/reset_margin", Some(&backoff.reset_margin));
-        self.duration("/backoff/wait_max", Some(&backoff.wait_max));
-        if let (Some(initial), Some(max)) = (initial, max)
-            && initial > max
-        {
+        let reset_margin = self.duration("/backoff/reset_margin", Some(&backoff.reset_margin));
+        let wait_max = self.duration("/backoff/wait_max", Some(&backoff.wait_max));
+        let (initial, max) = (initial?, max?);
+        if initial > max && !self.was_refused("/backoff/max") {
             self.refuse(
                 Code::Range,
                 Place::Value("/backoff/initial".to_owned()),
                 format!("the first wait of {initial} is longer than the longest, {max}"),
             );
         }
+        Some(Backoff {
+            initial,
+            max,
+            reset_margin: reset_margin?,
+            wait_max: wait_max?,
+        })
     }
 
-    fn budget(&mut self, table: &str, budget: &Budget) {
+    pub(super) fn cutoff(&mut self, draft: &Draft) -> Option<Time> {
+        self.time("/cutoff/at", &draft.cutoff.as_ref()?.at)
+    }
+
+    pub(super) fn budgets(&mut self, draft: &Draft) -> Option<Vec<Budget>> {
+        let budgets = draft.budgets.iter().enumerate();
+        let budgets: Vec<Option<Budget>> = budgets
+            .map(|(i, budget)| self.budget(&format!("/budgets/{i}"), budget))
+            .collect();
+        budgets.into_iter().collect()
+    }
+
+    fn budget(&mut self, table: &str, budget: &draft::Budget) -> Option<Budget> {
+        let max = match &budget.max.0 {
+            Value::String(text) => text.parse().ok().map(BudgetMax::Cost),
+            value => value.as_u64().map(BudgetMax::Count),
+        };
+        let reserve = budget
+            .reserve
+            .as_ref()
+            .map(|reserve| reserve.0.parse::<Money>());
+        let reserve = reserve.transpose().ok()?;
         let max_place = Place::Value(format!("{table}/max"));
-        let max = budget.max.0.as_str().and_then(micro_dollars);
-        let reserve = budget.reserve.as_ref().and_then(|reserve| reserve.micros());
-        match (budget.counts, max) {
-            (BudgetCounts::Cost, None) => self.refuse(
+        if self.was_refused(&format!("{table}/counts")) {
+            return None;
+        }
+        match (budget.counts, max?) {
+            (BudgetCounts::Cost, BudgetMax::Count(_)) => self.refuse(
                 Code::Type,
                 max_place,
                 "a budget of cost is an amount of money, for example \"400 USD\"",
             ),
-            (BudgetCounts::Reruns, Some(_)) => self.refuse(
+            (BudgetCounts::Reruns, BudgetMax::Cost(_)) => self.refuse(
                 Code::Type,
                 max_place,
                 "a budget of reruns is a count, for example 10",
             ),
-            (BudgetCounts::Cost, Some(max)) if reserve.is_some_and(|reserve| reserve > max) => {
+            (BudgetCounts::Cost, BudgetMax::Cost(max)) if reserve > Some(max) => {
                 let place = Place::Value(format!("{table}/reserve"));
                 let message = "the reserve exceeds the whole budget, so nothing could ever start";
                 self.push(
@@ -184,9 +297,52 @@ impl Checker<'_> {
             }
             _ => {}
         }
-        if budget.unknown == Some(BudgetUnknown::Reserve) && budget.reserve.is_none() {
+        if budget.counts == BudgetCounts::Reruns {
+            for (key, given) in [
+                ("reserve", budget.reserve.is_some()),
+                ("unknown", budget.unknown.is_some()),
+            ] {
+                if given {
+                    let place = Place::Key(format!("{table}/{key}"));
+                    let message =
+                        format!("a budget of reruns counts starts and no money; remove `{key}`");
+                    self.refuse(Code::UnknownKey, place, message);
+                }
+            }
+        } else if budget.unknown == Some(BudgetUnknown::Reserve) && budget.reserve.is_none() {
             self.missing(table, "reserve", "what an unknown cost counts as");
         }
+        if budget.counts == BudgetCounts::Cost && budget.unknown.is_none() {
+            self.missing(
+                table,
+                "unknown",
+                "what an unknown cost counts as; it is never 0",
+            );
+        }
+        Some(Budget {
+            counts: budget.counts,
+            per: budget.per,
+            max: max?,
+            reserve,
+            unknown: budget.unknown,
+        })
+    }
+
+    pub(super) fn breaker(&mut self, draft: &Draft) -> Option<Breaker> {
+        let breaker = draft.breaker.as_ref()?;
+        let arms: Vec<&str> = breaker.arms.iter().map(|arm| arm.0.as_str()).collect();
+        self.arm_list(draft, "/breaker/arms", &arms);
+        Some(Breaker {
+            failures: breaker.failures,
+            arms: arms.into_iter().map(str::to_owned).collect(),
+            external: breaker.external.unwrap_or(false),
+        })
+    }
+
+    pub(super) fn switch(&mut self, draft: &Draft) -> Option<String> {
+        let file = &draft.switch.as_ref()?.file.0;
+        self.inside(Place::Value("/switch/file".to_owned()), file);
+        Some(file.clone())
     }
 
     /// Refuses names of a list that are no arms of the protocol, or stand twice.
@@ -200,26 +356,39 @@ impl Checker<'_> {
     /// Refuses a name that is no arm of the protocol.
     pub(super) fn known_arm(&mut self, draft: &Draft, place: Place, name: &str) {
         let arms: Vec<&str> = draft.arms.iter().map(|arm| arm.id.0.as_str()).collect();
-        if !arms.contains(&name) {
+        if !arms.contains(&name) && !self.names_refused("/arms") {
             let message = format!("`{name}` is not an arm of this protocol");
             self.unknown(Code::UnknownArm, place, message, name, &arms);
         }
     }
-}
 
-/// Returns the names that stops, holds and stages may read.
-fn rule_scope(draft: &Draft) -> Scope {
-    let readings = draft
-        .readings
-        .iter()
-        .map(|reading| (reading.id.0.clone(), closed(declared(&reading.fields))));
-    let stages = draft
-        .stages
-        .iter()
-        .map(|stage| (stage.id.0.clone(), object([("complete", Type::Bool)])));
-    Scope::from([
-        ("readings".to_owned(), closed(readings.collect())),
-        ("stages".to_owned(), closed(stages.collect())),
-        ("now".to_owned(), Type::Time),
-    ])
+    /// Returns the type of a reading; one whose fields were refused may have any.
+    fn reading_type(&self, i: usize, reading: &draft::Reading) -> Type {
+        let pointer = format!("/readings/{i}/fields");
+        Type::Object {
+            fields: self.declared(&pointer, &reading.fields),
+            closed: !self.was_refused(&pointer),
+        }
+    }
+
+    /// Returns the names that stops, holds and stages may read.
+    pub(super) fn rule_scope(&self, draft: &Draft) -> Scope {
+        let readings = draft
+            .readings
+            .iter()
+            .enumerate()
+            .map(|(i, reading)| (reading.id.0.clone(), self.reading_type(i, reading)));
+        let stages = draft
+            .stages
+            .iter()
+            .map(|stage| (stage.id.0.clone(), object([("complete", Type::Bool)])));
+        Scope::from([
+            (
+                "readings".to_owned(),
+                self.named("/readings", readings.collect()),
+            ),
+            ("stages".to_owned(), self.named("/stages", stages.collect())),
+            ("now".to_owned(), Type::Time),
+        ])
+    }
 }

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use super::Checker;
-use super::execution::copy_of;
 use crate::protocol::defect::{Code, Defect, Place, nearest};
 use crate::protocol::draft::{CommandText, Draft, Workspace};
 use crate::protocol::frame::{self, Task};
@@ -18,9 +17,38 @@ impl Checker<'_> {
     pub(super) fn templates(&mut self, draft: &Draft, tasks: &[Task]) {
         for (pointer, text) in template_texts(draft) {
             self.template(&pointer, &text, tasks);
+            self.declared_holes(draft, &pointer, &text);
         }
         for (to, _) in draft.judge.iter().flat_map(|judge| &judge.files) {
             self.inside(Place::Key(child("/judge/files", to)), to);
+        }
+    }
+
+    /// Refuses holes that only another key of the protocol would fill.
+    fn declared_holes(&mut self, draft: &Draft, pointer: &str, text: &str) {
+        for hole in template::holes(text) {
+            let place = Place::Within(pointer.to_owned(), hole.range.clone());
+            if hole.name == "run.seed" && draft.allocation.run_seed.is_none() {
+                let message = "nothing says how `{run.seed}` is derived";
+                self.push(
+                    Defect::new(Code::Template, place, message)
+                        .note("write under [allocation]: run_seed = \"sha256_task_repeat\""),
+                );
+                continue;
+            }
+            let (Some(fields), Some(field)) =
+                (&draft.tasks.fields, hole.name.strip_prefix("task."))
+            else {
+                continue;
+            };
+            if draft.tasks.is_open()
+                && !["id", "split"].contains(&field)
+                && !fields.contains_key(field)
+            {
+                let known: Vec<&str> = fields.keys().map(String::as_str).collect();
+                let message = format!("`{field}` is not a declared field of the tasks");
+                self.unknown(Code::Template, place, message, field, &known);
+            }
         }
     }
 
@@ -156,5 +184,8 @@ fn env_texts(pointer: &str, env: Option<&BTreeMap<String, String>>) -> Vec<(Stri
 }
 
 fn copy_text(pointer: &str, workspace: Option<&Workspace>) -> Option<(String, String)> {
-    copy_of(workspace).map(|text| (format!("{pointer}/copy"), text))
+    match workspace {
+        Some(Workspace::Copy(folder)) => Some((format!("{pointer}/copy"), folder.clone())),
+        _ => None,
+    }
 }

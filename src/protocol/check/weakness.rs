@@ -8,13 +8,14 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::Checker;
-use crate::protocol::defect::{Code, Defect, Place};
+use super::differences::{LIMITS, differing, limit_text};
+use crate::protocol::defect::{Code, Defect, Place, nearest};
 use crate::protocol::draft::{
     Alternative, ArmsOrder, Axis, Draft, Expect, LateReport, Objective, OutcomeKind, ScoreWord,
     Test,
 };
-use crate::protocol::frame::{self, Task};
-use crate::protocol::model::{Execution, Protocol};
+use crate::protocol::frame::{Drawn, Task};
+use crate::protocol::model::{Arm, Protocol};
 use crate::protocol::source::child;
 use crate::units::Share;
 
@@ -38,11 +39,13 @@ pub const LOOKED_FOR: &[Code] = &[
     Code::DrawCanGrow,
 ];
 
-/// A weakness that a protocol has: its code, where, and what it is.
+/// A weakness that a protocol has: its code, where, what it does to the result, and what would not
+/// be weak.
 struct Weakness {
     code: Code,
     place: Place,
     message: String,
+    label: Option<String>,
 }
 
 impl Checker<'_> {
@@ -51,41 +54,59 @@ impl Checker<'_> {
         draft: &Draft,
         protocol: &Protocol,
         tasks: &[Task],
+        drawn: &Drawn,
         value: &Value,
     ) {
-        let mut found = find(draft, protocol, tasks);
+        let found = find(draft, protocol, tasks, drawn);
         // What follows from a slip that is told elsewhere is no finding of its own.
         let slips = self.refused.iter();
         let mut slips = slips.filter(|at| at.starts_with("/analysis/") || at.starts_with("/draw/"));
         let unsure = slips.next().is_some();
         let differing = self.defects.iter().any(|one| one.code == Code::ArmsDiffer);
-        found.retain(|weakness| match weakness.code {
-            Code::FewTasks => !unsure,
-            Code::UnequalLimits => !differing,
-            _ => true,
-        });
-        let named = |code: Code| value.pointer(&child("/limitations", code.text())).is_some();
-        for weakness in &found {
-            if !named(weakness.code) {
-                let note = format!(
-                    "mend it, or write in [limitations]: \"{}\" = \"why\"",
-                    weakness.code.text()
-                );
-                self.push(
-                    Defect::new(
-                        weakness.code,
-                        weakness.place.clone(),
-                        weakness.message.clone(),
-                    )
-                    .note(note),
-                );
-            }
+        let slip_in = |table: &str| self.refused.iter().any(|at| at.starts_with(table));
+        let follows = |code: Code| match code {
+            Code::FewTasks => unsure,
+            Code::UnequalLimits => differing,
+            Code::UnpinnedCommand => slip_in("/probes"),
+            Code::NoControl => slip_in("/controls"),
+            Code::MissingUnbounded => slip_in("/outcomes"),
+            _ => false,
+        };
+        if self.was_refused("/limitations") {
+            return;
         }
         let known: Vec<&str> = LOOKED_FOR
             .iter()
             .map(|code| code.text())
             .chain(NOT_LOOKED_FOR.iter().copied())
             .collect();
+        // A name that is misspelt is a slip of its own.
+        let meant = |name: &String| nearest(name, known.iter().copied());
+        let misspelt: Vec<&str> = draft.limitations.keys().filter_map(meant).collect();
+        let named = |code: Code| {
+            value.pointer(&child("/limitations", code.text())).is_some()
+                || misspelt.contains(&code.text())
+        };
+        let told = found
+            .iter()
+            .filter(|one| !follows(one.code) && !named(one.code));
+        let defects = told.map(|weakness| {
+            let code = weakness.code.text();
+            let way = way_out(weakness.code);
+            Defect {
+                code: weakness.code,
+                file: None,
+                place: weakness.place.clone(),
+                message: weakness.message.clone(),
+                label: weakness.label.clone(),
+                note: Some(format!(
+                    "{way}; or accept it under [limitations]: \"{code}\" = \"why\""
+                )),
+            }
+        });
+        for defect in defects.collect::<Vec<_>>() {
+            self.push(defect);
+        }
         for (code, reason) in &draft.limitations {
             let pointer = child("/limitations", code);
             if !known.contains(&code.as_str()) {
@@ -98,6 +119,7 @@ impl Checker<'_> {
                     &known,
                 );
             } else if self.defects.is_empty()
+                && self.refused.is_empty()
                 && !NOT_LOOKED_FOR.contains(&code.as_str())
                 && !found.iter().any(|weakness| weakness.code.text() == code)
             {
@@ -115,7 +137,37 @@ impl Checker<'_> {
     }
 }
 
-fn find(draft: &Draft, protocol: &Protocol, tasks: &[Task]) -> Vec<Weakness> {
+/// Says how a weakness is removed, or when it is no harm.
+fn way_out(code: Code) -> &'static str {
+    match code {
+        Code::OrderUnbalanced => "arms = \"counterbalanced\" puts each arm first equally often",
+        Code::OrderConfoundedWithTime => "`nest` with \"arm\" last runs the arms side by side",
+        Code::FewTasks => "draw more tasks, unless a description is enough",
+        Code::UnequalLimits => {
+            "give every arm the same limit, unless the limit is what you compare"
+        }
+        Code::UnlimitedVoids => "set `voids_max` to a number, for example 3",
+        Code::NoControl => {
+            "plant a right answer (expect = \"all_resolved\") and an arm that does nothing (expect = \"none_resolved\") under [[controls]]"
+        }
+        Code::MissingUnbounded => {
+            "compare a binary outcome with `missing` = 0 or 1, unless runs are hardly ever lost"
+        }
+        Code::UnpinnedCommand => {
+            "let a probe print its version ([[probes]]), or put the program beside the protocol and call it by its path"
+        }
+        Code::TimeoutUnscored => "on_timeout = \"score\" judges what such a run has left",
+        Code::LateReports => "late_report = \"refuse\" makes the deadline the same for all",
+        Code::OutcomesUnsealed => {
+            "seal = true hides them until the end; `--unblind` still shows them, on the record"
+        }
+        Code::UnlimitedAttempts => "set `per_slot` to a number, for example 2",
+        Code::DrawCanGrow => "fix all tasks before the first run: leave `grows` out",
+        _ => "mend it",
+    }
+}
+
+fn find(draft: &Draft, protocol: &Protocol, tasks: &[Task], drawn: &Drawn) -> Vec<Weakness> {
     let mut found = Vec::new();
     let mut add = |has: bool, code: Code, pointer: &str, message: String| {
         if has {
@@ -127,6 +179,7 @@ fn find(draft: &Draft, protocol: &Protocol, tasks: &[Task]) -> Vec<Weakness> {
                 code,
                 place,
                 message,
+                label: None,
             });
         }
     };
@@ -138,57 +191,54 @@ fn find(draft: &Draft, protocol: &Protocol, tasks: &[Task]) -> Vec<Weakness> {
         several && allocation.arms == ArmsOrder::Alternating,
         Code::OrderUnbalanced,
         "/allocation/arms",
-        format!("`{first}` is always first: whatever changes within a repeat favours or harms it"),
+        format!(
+            "`{first}` is always first: what the first run of a repeat gains or loses by its place looks like an effect"
+        ),
     );
     add(
         several && allocation.nest[0] == Axis::Arm,
         Code::OrderConfoundedWithTime,
         "/allocation/nest",
-        "all runs of one arm come before those of the next, so what changes with time looks like an effect".to_owned(),
+        "all runs of one arm come before those of the next: what changes with time looks like an effect".to_owned(),
     );
-    let unequal = protocol
-        .arms
-        .iter()
-        .position(|arm| limits(&arm.execution) != limits(&protocol.arms[0].execution));
-    if let Some(i) = unequal {
-        let (one, other) = (&protocol.arms[0].execution, &protocol.arms[i].execution);
-        let key = if one.timeout != other.timeout {
-            "timeout"
-        } else if one.grace != other.grace {
-            "grace"
-        } else {
-            "output_max"
-        };
-        let message = format!("`{}` has another {key} than `{first}`", protocol.arms[i].id);
-        add(
-            true,
-            Code::UnequalLimits,
-            &format!("/arms/{i}/{key}"),
-            message,
+    if let Some((i, key)) = unequal_limit(&protocol.arms) {
+        let message = format!(
+            "`{}` has another {key} than `{first}`: an arm may win by what it may use, not by what it does",
+            protocol.arms[i].id
         );
+        let pointer = format!("/arms/{i}/{key}");
+        add(true, Code::UnequalLimits, &pointer, message);
     }
     let voids = draft.attempts.is_some() && attempts.voids_max.is_none();
     add(
         voids,
         Code::UnlimitedVoids,
         "/attempts/voids_max",
-        "a block may be voided without limit, until it looks as wished".to_owned(),
+        "a block may be voided without limit: runs could be repeated until they look as wished"
+            .to_owned(),
     );
-    for (expect, word) in [
-        (Expect::AllResolved, "positive"),
-        (Expect::NoneResolved, "negative"),
-    ] {
-        let missing = !draft
-            .controls
-            .iter()
-            .any(|control| control.expect == expect);
-        let message = format!(
-            "no {word} control: nothing shows that the instrument can tell success from failure"
-        );
-        add(missing, Code::NoControl, "", message);
-    }
-    if let Some((pointer, message)) = few_tasks(draft, protocol, tasks) {
-        add(true, Code::FewTasks, pointer, message);
+    let without = |expect| !draft.controls.iter().any(|one| one.expect == expect);
+    let no_control = match (without(Expect::AllResolved), without(Expect::NoneResolved)) {
+        (true, true) => {
+            "there is no control: nothing shows that the instrument sees a right answer, or that it refuses a wrong one"
+        }
+        (true, false) => {
+            "there is no positive control: nothing shows that the instrument sees a right answer"
+        }
+        (false, true) => {
+            "there is no negative control: nothing shows that the instrument refuses a wrong answer"
+        }
+        (false, false) => "",
+    };
+    add(
+        !no_control.is_empty(),
+        Code::NoControl,
+        "",
+        no_control.to_owned(),
+    );
+    let few = few_tasks(draft, tasks, &drawn.confirmatory);
+    if let Some(few) = &few {
+        add(true, Code::FewTasks, few.pointer, few.message.clone());
     }
     if let Some(i) = draft.analysis.as_ref().and_then(|analysis| {
         protocol
@@ -197,13 +247,15 @@ fn find(draft: &Draft, protocol: &Protocol, tasks: &[Task]) -> Vec<Weakness> {
             .position(|outcome| outcome.id == analysis.primary.outcome.0)
     }) {
         let outcome = &protocol.outcomes[i];
-        let unbounded = outcome.kind != OutcomeKind::Binary || outcome.missing.is_none();
+        // That a binary outcome must say what a missing value counts as is told there.
+        let said = draft.outcomes[i].missing.is_some();
+        let unbounded = outcome.kind != OutcomeKind::Binary || (said && outcome.missing.is_none());
         add(
             unbounded,
             Code::MissingUnbounded,
             &format!("/outcomes/{i}/missing"),
             format!(
-                "a missing value of the primary outcome `{}` has no worst case",
+                "a missing value of the primary outcome `{}` has no worst case: an arm may win by losing its bad runs",
                 outcome.id
             ),
         );
@@ -223,7 +275,7 @@ fn find(draft: &Draft, protocol: &Protocol, tasks: &[Task]) -> Vec<Weakness> {
             Code::UnpinnedCommand,
             &format!("/arms/{i}/command"),
             format!(
-                "`{program}` is neither probed nor digested: another version could run unnoticed"
+                "`{program}` is neither probed nor digested: another version could run in the middle of the study, unnoticed"
             ),
         );
     }
@@ -231,25 +283,25 @@ fn find(draft: &Draft, protocol: &Protocol, tasks: &[Task]) -> Vec<Weakness> {
         protocol.scoring.on_timeout == ScoreWord::Unjudged,
         Code::TimeoutUnscored,
         "/scoring/on_timeout",
-        "a run that meets its limit has no outcome: an arm may gain by being slow where it would fail".to_owned(),
+        "a run that meets its limit has no outcome: an arm may win by being slow where it would fail".to_owned(),
     );
     add(
         attempts.late_report == LateReport::UntilClosed,
         Code::LateReports,
         "/attempts/late_report",
-        "a report after the deadline counts until a start closes the run".to_owned(),
+        "a report after the deadline counts until a start closes the run: who starts the next run decides whether it does".to_owned(),
     );
     add(
         !protocol.sealed(),
         Code::OutcomesUnsealed,
         "/analysis/seal",
-        "outcomes by arm can be seen while the study runs".to_owned(),
+        "outcomes by arm can be seen while the study runs: who sees them may stop, void or deviate accordingly".to_owned(),
     );
     add(
         attempts.per_slot.is_none(),
         Code::UnlimitedAttempts,
         "/attempts/per_slot",
-        "a slot may be attempted until it is judged".to_owned(),
+        "a slot may be attempted until it is judged: an arm that is hard to judge gets more tries than the other".to_owned(),
     );
     let grows = draft
         .draw
@@ -259,18 +311,42 @@ fn find(draft: &Draft, protocol: &Protocol, tasks: &[Task]) -> Vec<Weakness> {
         grows,
         Code::DrawCanGrow,
         "/draw/grows",
-        "tasks may be added after outcomes have been seen".to_owned(),
+        "tasks may be added after outcomes have been seen: the draw could stop where the result is pleasing".to_owned(),
     );
+    for weakness in &mut found {
+        weakness.label = match weakness.code {
+            Code::FewTasks => few.as_ref().map(|few| few.label.clone()),
+            Code::UnequalLimits => unequal_limit(&protocol.arms)
+                .and_then(|(_, key)| limit_text(&protocol.arms[0], key))
+                .map(|limit| format!("`{first}` has {limit}")),
+            _ => None,
+        };
+    }
     first_of_each(found)
+}
+
+/// Where a study has too few tasks, what follows, and how many would do.
+struct Few {
+    pointer: &'static str,
+    message: String,
+    label: String,
+}
+
+/// Returns the first arm that has another limit than the first one, and which.
+fn unequal_limit(arms: &[Arm]) -> Option<(usize, &'static str)> {
+    (1..arms.len()).find_map(|i| {
+        let differing = differing(&arms[0], &arms[i]).into_iter();
+        let mut limits = differing.filter(|(key, differs)| *differs && LIMITS.contains(key));
+        limits.next().map(|(key, _)| (i, key))
+    })
 }
 
 /// Says that the primary test cannot reach its level, whatever the runs say.
 ///
 /// The tests of signs and ranks have a smallest p: all units on one side, of 2^n ways. The other
 /// test needs two units to see any spread.
-fn few_tasks(draft: &Draft, protocol: &Protocol, tasks: &[Task]) -> Option<(&'static str, String)> {
+fn few_tasks(draft: &Draft, tasks: &[Task], drawn: &[usize]) -> Option<Few> {
     let analysis = draft.analysis.as_ref()?;
-    let drawn = frame::draw(protocol, tasks).confirmatory;
     let field = analysis.cluster.as_deref().filter(|field| *field != "none");
     let units = match field {
         None => drawn.len(),
@@ -298,19 +374,33 @@ fn few_tasks(draft: &Draft, protocol: &Protocol, tasks: &[Task]) -> Option<(&'st
         Test::McnemarMid => (units + 1).saturating_sub(sides),
     };
     let level: Share = analysis.alpha.unwrap_or(0.05).to_string().parse().ok()?;
-    let ways = 1_u128 << halvings.min(63);
-    if u128::from(level.den) <= u128::from(level.num) * ways {
+    let ways = |halvings: usize| 1_u128 << halvings.min(63);
+    let reached = |halvings: usize| u128::from(level.den) <= u128::from(level.num) * ways(halvings);
+    if reached(halvings) {
         return None;
     }
-    let what = if field.is_some() { "clusters" } else { "tasks" };
+    let more = match primary.test? {
+        Test::TCr2 => 1,
+        _ => (1..63).find(|more| reached(halvings + more)).unwrap_or(63),
+    };
+    let what = if field.is_some() { "cluster" } else { "task" };
+    let plural = if units == 1 { "" } else { "s" };
+    let least = match ways(halvings) {
+        1 => "1".to_owned(),
+        ways => format!("1/{ways}"),
+    };
     let pointer = match &draft.draw {
         Some(draw) if draw.size.is_some() => "/draw/size",
         _ => "/tasks/frame",
     };
     let message = format!(
-        "with {units} {what} the smallest possible p is 1/{ways}, above alpha: the verdict can only be descriptive"
+        "with {units} {what}{plural} the smallest possible p is {least}, above alpha: the verdict can only be descriptive"
     );
-    Some((pointer, message))
+    Some(Few {
+        pointer,
+        message,
+        label: format!("at least {} {what}s are needed", units + more),
+    })
 }
 
 /// Keeps the first finding of each code: one limitation answers them all.
@@ -322,8 +412,4 @@ fn first_of_each(found: Vec<Weakness>) -> Vec<Weakness> {
         }
     }
     kept
-}
-
-fn limits(execution: &Execution) -> impl PartialEq {
-    (execution.timeout, execution.grace, execution.output_max)
 }

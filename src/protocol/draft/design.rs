@@ -57,23 +57,29 @@ pub struct Supersedes {
     #[schemars(extend("allOf" = [{ "pattern": "^(sha256:)?[0-9a-f]{64}$" }], "examples" = ["sha256:53e39ee134bc7680530cbffea4e040edbe2bb223d3cf829e4a271aa588801209"]))]
     pub registration: String,
     /// Why it is replaced.
-    #[schemars(extend("examples" = ["the judge's time limit was too short for four tasks"]))]
+    #[schemars(extend("allOf" = not_blank(), "examples" = ["the judge's time limit was too short for four tasks"]))]
     pub reason: String,
     /// Which outcomes had been seen by then.
-    #[schemars(extend("examples" = ["outcomes of 12 pilot runs, none of them confirmatory"]))]
+    #[schemars(extend("allOf" = not_blank(), "examples" = ["outcomes of 12 pilot runs, none of them confirmatory"]))]
     pub seen: String,
 }
 
 /// The tasks that the arms are compared on.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("allOf" = [{
+    "if": { "properties": { "frame": { "enum": ["open"] } } },
+    "then": { "required": ["fields"] },
+    "else": { "not": { "required": ["fields"] } },
+}]))]
 pub struct Tasks {
     /// A file with one JSON object a line, each with an `id` and whatever the study needs; its
     /// digest joins the registration. The word `open` instead means that tasks are added one by one
     /// while the study runs.
     #[schemars(extend("examples" = ["tasks.jsonl", "open"]))]
     pub frame: PathText,
-    /// The fields that a task of an open frame has, and their types.
+    /// The fields that a task of an open frame has, and their types: needed for one, and a defect
+    /// beside a file.
     #[schemars(extend("examples" = [{ "fail_to_pass_count": "integer", "repo": "string" }]))]
     pub fields: Option<BTreeMap<String, FieldKind>>,
     /// What each value of a task's `split` field is for. Tasks of a `confirmatory` split start only
@@ -81,6 +87,13 @@ pub struct Tasks {
     /// and they are in no analysis. Without this table every task is confirmatory.
     #[schemars(extend("examples" = [{ "full": "confirmatory", "pilot": "pilot" }]))]
     pub splits: Option<BTreeMap<String, SplitKind>>,
+}
+
+impl Tasks {
+    /// Returns whether tasks are added one by one.
+    pub fn is_open(&self) -> bool {
+        self.frame.0 == "open"
+    }
 }
 
 /// The type of a declared field.
@@ -115,6 +128,7 @@ pub enum SplitKind {
     {
         "if": { "properties": { "method": { "enum": ["ranked"] } } },
         "then": { "required": ["classes"] },
+        "else": { "not": { "required": ["classes"] } },
     },
 ]))]
 pub struct Draw {
@@ -373,9 +387,15 @@ pub struct Stage {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Fits {
-    /// What the estimate is multiplied by: a decimal number in quotes.
-    #[schemars(regex(pattern = r"^[0-9]{1,3}(\.[0-9]{1,6})?$"))]
-    #[schemars(extend("examples" = ["1.1"]))]
+    /// What the estimate is multiplied by: a decimal number in quotes, more than 0.
+    #[schemars(
+        title = "a factor with up to six decimals",
+        regex(pattern = r"^[0-9]{1,3}(\.[0-9]{1,6})?$"),
+        extend(
+            "allOf" = [{ "not": { "type": "string", "pattern": r"^0+(\.0+)?$" } }],
+            "examples" = ["1.1"]
+        )
+    )]
     pub margin: String,
     /// How the duration of a block is estimated. `median_complete_block`: as the median of the
     /// blocks that are complete.

@@ -279,7 +279,10 @@ pub struct Multiplicity {
 #[serde(deny_unknown_fields)]
 pub struct Looks {
     /// At which shares of the drawn tasks a look is taken, in rising order.
-    #[schemars(extend("examples" = [[0.5, 1.0]]))]
+    #[schemars(extend(
+        "allOf" = [{ "items": { "exclusiveMinimum": 0, "maximum": 1 } }],
+        "examples" = [[0.5, 1.0]]
+    ))]
     pub fractions: Vec<f64>,
     /// How the level is spent over the looks. `obf`: little at first (O'Brien and Fleming);
     /// `pocock`: evenly; `power`: as a power of the share of tasks.

@@ -29,7 +29,10 @@ use serde::Deserialize;
     {
         "if": { "required": ["stages"], "properties": { "stages": { "minItems": 1 } } },
         "then": { "properties": { "allocation": { "not": { "required": ["repeats"] } } } },
-        "else": { "properties": { "allocation": { "required": ["repeats"] } } },
+        "else": { "properties": {
+            "allocation": { "required": ["repeats"] },
+            "stops": { "items": { "properties": { "scope": { "enum": ["study", "arm"] } } } },
+        } },
     },
     {
         "if": {
@@ -44,6 +47,23 @@ use serde::Deserialize;
             "properties": { "nest": { "maxItems": 2 } },
         } } } },
         "then": { "required": ["analysis"] },
+    },
+    {
+        "if": { "not": { "required": ["backoff"] } },
+        "then": { "properties": { "holds": { "items": { "required": ["until"] } } } },
+    },
+    {
+        // A shuffled draw asks for the seed itself.
+        "if": { "not": {
+            "required": ["draw"],
+            "properties": { "draw": { "anyOf": [
+                { "required": ["seed"] },
+                { "properties": { "method": { "enum": ["shuffled"] } } },
+            ] } },
+        } },
+        "then": { "properties": { "allocation": { "properties": { "arms": {
+            "enum": ["alternating", "counterbalanced", "williams"],
+        } } } } },
     },
 ]))]
 pub struct Draft {
@@ -150,7 +170,6 @@ impl Draft {
 
     /// Returns whether the plan has no loop over arms: every task is tried once by a single arm.
     pub fn is_matrix(&self) -> bool {
-        let nest = self.allocation.nest.as_ref();
-        nest.is_some_and(|nest| nest.len() == 2)
+        self.allocation.nest.as_deref() == Some(&[Axis::Arm, Axis::Repeat])
     }
 }

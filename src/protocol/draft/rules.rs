@@ -15,7 +15,13 @@ use super::{
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("allOf" = [{
-    "if": { "required": ["rerun"], "properties": { "rerun": { "minItems": 1 } } },
+    "if": { "anyOf": [
+        { "required": ["rerun"], "properties": { "rerun": { "minItems": 1 } } },
+        {
+            "required": ["rerun_on_request"],
+            "properties": { "rerun_on_request": { "minItems": 1 } },
+        },
+    ] },
     "then": { "required": ["per_slot"], "properties": { "per_slot": { "not": { "enum": [1] } } } },
 }]))]
 pub struct Attempts {
@@ -228,7 +234,7 @@ pub struct Hold {
     /// When the rule fires. It reads `readings`, `stages` and `now`.
     #[schemars(extend("examples" = ["readings.quota.five_hour >= 1.0"]))]
     pub when: ExpressionText,
-    /// Until when starts wait: a time. Where it is unknown or past, `[backoff]` says how long.
+    /// Until when starts wait: a time. Needed without `[backoff]`. Where it is unknown or past, `[backoff]` says how long.
     #[schemars(extend("examples" = ["readings.quota.resets_at"]))]
     pub until: Option<ExpressionText>,
     /// A figure that is shown beside the code, with three decimals.
@@ -272,8 +278,11 @@ pub struct Cutoff {
 #[schemars(extend("allOf" = [
     {
         "if": { "properties": { "counts": { "enum": ["cost"] } } },
-        "then": { "properties": { "max": { "type": "string" } } },
-        "else": { "properties": { "max": { "type": "integer" } } },
+        "then": { "properties": { "max": { "type": "string" } }, "required": ["unknown"] },
+        "else": {
+            "properties": { "max": { "type": "integer" } },
+            "not": { "anyOf": [{ "required": ["reserve"] }, { "required": ["unknown"] }] },
+        },
     },
     {
         "if": { "required": ["unknown"], "properties": { "unknown": { "enum": ["reserve"] } } },
@@ -287,10 +296,10 @@ pub struct Budget {
     pub per: BudgetPer,
     /// The limit: money for a budget of cost, a count for one of reruns.
     pub max: BudgetMax,
-    /// What a start reserves, until the observed cost is known. It is not more than `max`.
+    /// What a start reserves, until the observed cost is known; only for a budget of cost. It is not more than `max`.
     #[schemars(extend("examples" = ["5 USD"]))]
     pub reserve: Option<MoneyText>,
-    /// What an unknown cost counts as; it is never 0. `reserve`: as what was reserved; `hold`:
+    /// What an unknown cost counts as; it is never 0. Needed for a budget of cost. `reserve`: as what was reserved; `hold`:
     /// nothing starts until it is known; `stop`: nothing starts any more.
     pub unknown: Option<BudgetUnknown>,
 }

@@ -87,8 +87,8 @@ impl Type {
         }
     }
 
-    /// The type of what may be either.
-    pub(super) fn join(self, other: Self) -> Self {
+    /// Returns the type of what may be either.
+    pub fn join(self, other: Self) -> Self {
         if self == other {
             self
         } else if self.is_number() && other.is_number() {

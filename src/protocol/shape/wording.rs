@@ -39,6 +39,12 @@ pub(super) fn unknown_key(pointer: &str, key: &str, node: Option<&Value>) -> Def
     }
 }
 
+/// Says of a key of another table that this table's header is missing before it.
+pub(super) fn headless_key(pointer: &str, table: &str) -> Defect {
+    let message = format!("this is a key of `{table}`, and its header is missing above");
+    Defect::new(Code::UnknownKey, Place::Key(pointer.to_owned()), message)
+}
+
 pub(super) fn missing_key(pointer: &str, key: &str, node: Option<&Value>) -> Defect {
     let place = if pointer.is_empty() {
         Place::File

@@ -37,7 +37,7 @@ pub use capture::{CaptureFault, Captured};
 use group::Group;
 pub use identity::{Orphan, ProcessIdentity, end_orphan};
 pub use interrupt::Interrupt;
-pub use program::SpawnFault;
+pub use program::{SpawnFault, must_exist};
 
 /// How long the pipes are read after the leader is dead, unless they end before.
 const DRAIN_MAX: Duration = Duration::from_millis(200);

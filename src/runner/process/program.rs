@@ -1,6 +1,6 @@
 //! Finds the program of a command, and says plainly why it could not be started.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, PipeWriter};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -120,27 +120,36 @@ pub(super) fn prepare(job: &Job<'_>, output: [PipeWriter; 2]) -> Result<Command,
     Ok(command)
 }
 
-/// Returns the absolute path of a program.
-fn find(name: &str, job: &Job<'_>) -> Result<PathBuf, SpawnFault> {
-    if name.contains('/') {
-        Ok(resolve(name, job))
-    } else {
-        look_up(name, job)
+/// Refuses a program that could not be started now, before anything is.
+pub fn must_exist(name: &str, base: &Path, path: &OsStr) -> Result<(), SpawnFault> {
+    if !name.contains('/') {
+        return look_up(name, path).map(drop);
+    }
+    let program = name.to_owned();
+    match resolve(name, base) {
+        path if !path.exists() => Err(SpawnFault::Missing { program, path }),
+        path if is_barred(&path) => Err(SpawnFault::NotExecutable { program, path }),
+        _ => Ok(()),
     }
 }
 
-fn resolve(name: &str, job: &Job<'_>) -> PathBuf {
-    let path = job.base.join(name);
+/// Returns the absolute path of a program.
+fn find(name: &str, job: &Job<'_>) -> Result<PathBuf, SpawnFault> {
+    if name.contains('/') {
+        Ok(resolve(name, job.base))
+    } else {
+        let path = job.env.get(OsStr::new("PATH"));
+        look_up(name, path.map(OsString::as_os_str).unwrap_or_default())
+    }
+}
+
+fn resolve(name: &str, base: &Path) -> PathBuf {
+    let path = base.join(name);
     // Without a current directory the spawn will say what is missing.
     std::path::absolute(&path).unwrap_or(path)
 }
 
-fn look_up(name: &str, job: &Job<'_>) -> Result<PathBuf, SpawnFault> {
-    let path = job
-        .env
-        .get(OsStr::new("PATH"))
-        .map(|path| path.as_os_str())
-        .unwrap_or_default();
+fn look_up(name: &str, path: &OsStr) -> Result<PathBuf, SpawnFault> {
     let mut barred = None;
     // A relative entry would let a file that an arm has written pass for a program.
     for folder in std::env::split_paths(path).filter(|folder| folder.is_absolute()) {

@@ -1,0 +1,1 @@
+[ "$(sh greeting.sh Ada)" = "hello Ada!" ]

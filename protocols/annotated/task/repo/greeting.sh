@@ -1,0 +1,3 @@
+#!/bin/sh
+# Greets by name.
+echo "hello $1"

@@ -1,0 +1,200 @@
+//! How the data will be analysed: what decides, and what comes besides.
+
+use super::comparison;
+use super::page::{Page, code, prose};
+use super::words::{listed, names};
+use crate::protocol::draft::{
+    Analysis, CostEffectiveness, Descriptive, Gate, IdText, Inference, Multiplicity,
+    MultiplicityMethod, TimeToSuccess,
+};
+use crate::protocol::model::Protocol;
+
+/// Reads the registered analysis; what is not of this language's shape is returned as it stands.
+pub(super) fn read(protocol: &Protocol) -> Option<Result<Analysis, &serde_json::Value>> {
+    let value = protocol.analysis.as_ref()?;
+    Some(serde_json::from_value(value.clone()).map_err(|_| value))
+}
+
+/// Says the comparison that decides, and what holds for all.
+pub(super) fn section(page: &mut Page, protocol: &Protocol) {
+    page.heading(2, "How will the data be analysed?");
+    match read(protocol) {
+        None => page.say("No analysis is registered."),
+        Some(Err(value)) => page.json("The analysis is, as it is registered", value),
+        Some(Ok(analysis)) => all(page, &analysis),
+    }
+}
+
+fn all(page: &mut Page, analysis: &Analysis) {
+    // Secondary comparisons, descriptions, looks and the seal stand where they are asked for.
+    let Analysis {
+        reference,
+        treatments,
+        alpha,
+        cluster,
+        inference,
+        resamples,
+        missing_share_max,
+        seal: _,
+        primary,
+        secondary: _,
+        multiplicity: _,
+        looks: _,
+        descriptive: _,
+    } = analysis;
+    page.item(compared(&reference.0, treatments));
+    page.item(
+        "Repeats are averaged first: each task has one value for each arm, so that a comparison \
+         is over tasks and not over runs.",
+    );
+    page.item(units(cluster.as_deref()));
+    if let Some(inference) = inference {
+        page.item(stands_for(*inference));
+    }
+    if let Some(alpha) = alpha {
+        page.item(format!("The level of the tests, alpha, is {alpha}."));
+    }
+    if let Some(resamples) = resamples {
+        page.item(format!(
+            "A method that resamples takes {resamples} resamples."
+        ));
+    }
+    if let Some(max) = missing_share_max {
+        let max = share(&max.0);
+        page.item(format!(
+            "If the share of missing slots is above {max}, the verdict is “incomplete”, whatever \
+             the p-value."
+        ));
+    }
+    page.heading(3, "The comparison that decides (primary)");
+    comparison::primary(page, primary);
+}
+
+fn compared(reference: &str, treatments: &[IdText]) -> String {
+    let each = names(treatments.iter().map(|arm| &arm.0));
+    match treatments.len() {
+        1 => format!("{each} is compared with {}.", code(reference)),
+        _ => format!(
+            "{each} are compared with {}, each by itself.",
+            code(reference)
+        ),
+    }
+}
+
+fn stands_for(inference: Inference) -> &'static str {
+    match inference {
+        Inference::TasksSampled => "The tasks stand for more tasks like them (`tasks_sampled`).",
+        Inference::TasksFixed => "The tasks stand for themselves alone (`tasks_fixed`).",
+    }
+}
+
+/// Writes a share as it stands in the protocol: a fraction is a text there.
+fn share(value: &serde_json::Value) -> String {
+    match value {
+        serde_json::Value::String(text) => prose(text),
+        other => other.to_string(),
+    }
+}
+
+fn units(cluster: Option<&str>) -> String {
+    match cluster {
+        None | Some("none") => {
+            "Tasks are taken for unrelated: there are no clusters (`none`).".to_owned()
+        }
+        Some(field) => format!(
+            "Tasks with the same value of their field {} are related and form a cluster.",
+            code(field)
+        ),
+    }
+}
+
+/// Says the further comparisons, how tests share the level, and what is described.
+pub(super) fn secondary(page: &mut Page, protocol: &Protocol) {
+    page.heading(2, "What else is compared or described?");
+    let Some(Ok(analysis)) = read(protocol) else {
+        page.say("Nothing besides what is said above is registered.");
+        return;
+    };
+    if analysis.secondary.is_empty() {
+        page.item("No secondary comparison is registered.");
+    }
+    multiplicity(page, &analysis);
+    descriptive(page, analysis.descriptive.as_ref());
+    for secondary in &analysis.secondary {
+        comparison::secondary(page, secondary, &analysis.primary);
+    }
+}
+
+fn multiplicity(page: &mut Page, analysis: &Analysis) {
+    let Some(Multiplicity { method, gate }) = &analysis.multiplicity else {
+        page.item("No rule is registered by which several tests would share the level.");
+        return;
+    };
+    let method = match method {
+        MultiplicityMethod::Holm => "Holm's method (`holm`)",
+        MultiplicityMethod::Hochberg => "Hochberg's method (`hochberg`)",
+        MultiplicityMethod::Bonferroni => "Bonferroni's method (`bonferroni`)",
+    };
+    let family = match analysis.treatments.len() {
+        1 => "the secondary comparisons",
+        _ => "the primary comparisons of all treatments, and the secondary ones apart",
+    };
+    page.item(format!(
+        "Several tests share the level by {method}: {family}."
+    ));
+    match gate {
+        Some(Gate::Primary) => page.item(
+            "Secondary comparisons are confirmatory only if the primary one rejects \
+             (gate `primary`).",
+        ),
+        Some(Gate::None) => page.item(
+            "Secondary comparisons are confirmatory whatever the primary one says (gate `none`).",
+        ),
+        None => page.item("No gate before the secondary comparisons is named."),
+    }
+}
+
+fn descriptive(page: &mut Page, descriptive: Option<&Descriptive>) {
+    let Some(Descriptive {
+        pass_at,
+        pass_hat,
+        time_to_success,
+        cost_effectiveness,
+        subgroups,
+    }) = descriptive
+    else {
+        page.item("No description besides the comparisons is registered.");
+        return;
+    };
+    let numbers = |list: &[u32]| listed(&list.iter().map(u32::to_string).collect::<Vec<_>>());
+    if let Some(list) = pass_at {
+        page.item(format!(
+            "Described without a test: the share of tasks with a success in k repeats, for k = {} (`pass_at`).",
+            numbers(list)
+        ));
+    }
+    if let Some(list) = pass_hat {
+        page.item(format!(
+            "Described without a test: the share of tasks with a success in all of k repeats, for k = {} (`pass_hat`).",
+            numbers(list)
+        ));
+    }
+    if let Some(TimeToSuccess { limit_s }) = time_to_success {
+        page.item(format!(
+            "Described without a test: the time to the first success, with `limit_s` = {limit_s} (`time_to_success`)."
+        ));
+    }
+    if let Some(CostEffectiveness { lambda }) = cost_effectiveness {
+        let values: Vec<String> = lambda.iter().map(f64::to_string).collect();
+        page.item(format!(
+            "Described without a test: what a success costs, with `lambda` = {} (`cost_effectiveness`).",
+            listed(&values)
+        ));
+    }
+    if let Some(fields) = subgroups {
+        page.item(format!(
+            "Described without a test: subgroups by the task's fields: {} (`subgroups`).",
+            names(fields)
+        ));
+    }
+}

@@ -1,0 +1,177 @@
+//! What ends the study or makes starts wait: readings, stops, holds, looks.
+
+use super::page::{Page, code, command};
+use super::tasks::kind_of;
+use super::words::listed;
+use crate::protocol::draft::{Looks, Spending, UnderRun};
+use crate::protocol::model::{
+    Backoff, Hold, Protocol, Reading, ReadingFrom, Stop, StopAt, StopScope, UnknownStop,
+};
+
+/// Says the readings and every rule that looks at them, and the looks.
+pub(super) fn section(page: &mut Page, protocol: &Protocol) {
+    for reading in &protocol.readings {
+        self::reading(page, reading);
+    }
+    if protocol.stops.is_empty() {
+        page.heading(3, "Stops");
+        page.item("No stopping rule is registered.");
+    }
+    for stop in &protocol.stops {
+        self::stop(page, stop);
+    }
+    for hold in &protocol.holds {
+        self::hold(page, hold);
+    }
+    if let Some(backoff) = &protocol.backoff {
+        self::backoff(page, backoff);
+    }
+    page.heading(3, "Looks before the end");
+    match super::analysis::read(protocol) {
+        Some(Ok(analysis)) if analysis.looks.is_some() => looks(page, analysis.looks.as_ref()),
+        _ => page.item("No look is registered: the tests are made once, at the end."),
+    }
+}
+
+fn reading(page: &mut Page, reading: &Reading) {
+    let Reading {
+        id,
+        fields,
+        from,
+        command: words,
+        unknown_when,
+    } = reading;
+    page.heading(3, &format!("Reading {}", code(id)));
+    page.item(match from {
+        ReadingFrom::Observation => "It comes from what is observed of runs (`observation`).",
+        ReadingFrom::Command => "It comes from a command (`command`).",
+        ReadingFrom::Operator => "The operator adds it by hand (`operator`).",
+    });
+    if let Some(words) = words {
+        page.item(format!("The command is {}.", command(words)));
+    }
+    let fields: Vec<String> = fields
+        .iter()
+        .map(|(name, kind)| format!("{} ({})", code(name), kind_of(*kind)))
+        .collect();
+    page.item(match fields.as_slice() {
+        [] => "It has no field.".to_owned(),
+        fields => format!("Its fields are {}.", listed(fields)),
+    });
+    page.item(
+        "The newest reading counts, whole: a field that it does not have is unknown, not what it \
+         was before.",
+    );
+    page.expression_if("It says nothing any more when", unknown_when.as_ref());
+}
+
+fn stop(page: &mut Page, stop: &Stop) {
+    let Stop {
+        id,
+        when,
+        shows,
+        scope,
+        at,
+        unknown,
+    } = stop;
+    page.heading(3, &format!("Stop {}", code(id)));
+    page.expression("It fires when", when);
+    page.item(match scope {
+        StopScope::Study => "It ends the study: nothing starts any more.",
+        StopScope::Arm => "It ends the arm that was to start: no run of it starts any more.",
+        StopScope::Stage => "It ends the stage: no slot of it starts any more.",
+    });
+    page.item(match at {
+        StopAt::Start => "It is looked at when a run of an arm is to start (`start`).",
+        StopAt::Session => "It is looked at when a session of `prereg run` begins (`session`).",
+    });
+    page.item(unknown_reading(*unknown));
+    page.expression_if("Shown beside it, with three decimals", shows.as_ref());
+}
+
+fn hold(page: &mut Page, hold: &Hold) {
+    let Hold {
+        id,
+        when,
+        until,
+        shows,
+        unknown,
+    } = hold;
+    page.heading(3, &format!("Hold {}", code(id)));
+    page.expression("Starts wait, and no attempt is used up, when", when);
+    match until {
+        Some(until) => page.expression("They wait until", until),
+        None => page.item("It does not say until when."),
+    }
+    page.item(unknown_reading(*unknown));
+    page.expression_if("Shown beside it, with three decimals", shows.as_ref());
+}
+
+fn unknown_reading(unknown: UnknownStop) -> &'static str {
+    match unknown {
+        UnknownStop::Go => "Where a reading that it needs is unknown, starts go on (`go`).",
+        UnknownStop::Hold => "Where a reading that it needs is unknown, starts wait (`hold`).",
+        UnknownStop::Stop => {
+            "Where a reading that it needs is unknown, that is taken for a stop (`stop`)."
+        }
+    }
+}
+
+fn backoff(page: &mut Page, backoff: &Backoff) {
+    let Backoff {
+        initial,
+        max,
+        reset_margin,
+        wait_max,
+    } = backoff;
+    page.heading(3, "How long starts wait");
+    page.item(format!(
+        "Where it is unknown or past until when: {initial} first, then each time twice as long, \
+         {max} at most."
+    ));
+    page.item(format!(
+        "Where it is known: until then and {reset_margin} more, {wait_max} at most."
+    ));
+}
+
+fn looks(page: &mut Page, looks: Option<&Looks>) {
+    let Some(Looks {
+        fractions,
+        spending,
+        under_run,
+        evalue,
+    }) = looks
+    else {
+        return;
+    };
+    let shares: Vec<String> = fractions.iter().map(f64::to_string).collect();
+    page.item(format!(
+        "There is a look at these shares of the drawn tasks: {}. Each takes the first tasks of \
+         the draw, once all their slots have ended.",
+        listed(&shares)
+    ));
+    page.item(match spending {
+        Spending::Obf => "The level is spent as by O'Brien and Fleming (`obf`).",
+        Spending::Pocock => "The level is spent as by Pocock (`pocock`).",
+        Spending::Power => "The level is spent as a power of the share (`power`).",
+    });
+    page.item(
+        "A look is an entry with the tasks that it took and what it decides, and starts obey it. \
+         A look that is not on this list is a deviation.",
+    );
+    page.item(match under_run {
+        Some(UnderRun::SpendToT) => {
+            "If the study ends early, what is spent is what the share reached allows \
+             (`spend_to_t`)."
+        }
+        Some(UnderRun::SpendAll) => {
+            "If the study ends early, the last look gets all that is left (`spend_all`)."
+        }
+        None => "What becomes of unspent level is not named.",
+    });
+    page.item(match evalue {
+        Some(true) => "An e-value is kept beside the looks.",
+        Some(false) => "No e-value is kept beside the looks.",
+        None => "No e-value is asked for.",
+    });
+}

@@ -1,0 +1,50 @@
+//! Words that every section needs: counts, lists, names.
+
+use super::page::code;
+
+/// Counts in words: `1 task`, `2 tasks`.
+pub(super) fn counted(count: u64, one: &str, many: &str) -> String {
+    match count {
+        1 => format!("1 {one}"),
+        count => format!("{count} {many}"),
+    }
+}
+
+/// Counts occasions in words: `once`, `twice`, `3 times`.
+pub(super) fn times(count: u64) -> String {
+    match count {
+        1 => "once".to_owned(),
+        2 => "twice".to_owned(),
+        count => format!("{count} times"),
+    }
+}
+
+/// Joins words: `a`, `a and b`, `a, b and c`.
+pub(super) fn listed(words: &[String]) -> String {
+    match words {
+        [] => String::new(),
+        [only] => only.clone(),
+        [rest @ .., last] => format!("{} and {last}", rest.join(", ")),
+    }
+}
+
+/// Joins names as code.
+pub(super) fn names<'n>(names: impl IntoIterator<Item = &'n String>) -> String {
+    let names: Vec<String> = names.into_iter().map(|name| code(name)).collect();
+    listed(&names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_and_lists_read_as_english() {
+        assert_eq!(counted(1, "slot", "slots"), "1 slot");
+        assert_eq!(counted(0, "slot", "slots"), "0 slots");
+        assert_eq!(times(2), "twice");
+        let three = ["a", "b", "c"].map(str::to_owned);
+        assert_eq!(names(&three), "`a`, `b` and `c`");
+        assert_eq!(names(&three[..1]), "`a`");
+    }
+}
