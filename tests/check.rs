@@ -363,6 +363,11 @@ fn what_is_too_large_to_store_is_refused() {
             Code::Syntax,
         ),
         ("20,500 keys", keys, Code::TooLarge),
+        (
+            "30,000 times a key",
+            "k = 1\n".repeat(30_000),
+            Code::DuplicateKey,
+        ),
         ("200,000 keys", "k = 1\n".repeat(200_000), Code::TooLarge),
         (
             "200,000 tables",

@@ -144,7 +144,7 @@ fn syntax_defects(text: &str, errors: &[toml::de::Error]) -> Vec<Defect> {
     let mut defects: Vec<Defect> = Vec::new();
     let mut repeated_table = None;
     let mut repeated_line = None;
-    for (span, message) in spots {
+    for (span, message) in spots.into_iter().take(DEFECTS_MAX) {
         let header = text[..span.start.min(text.len())].rfind("\n[");
         if !message.starts_with("duplicate key") {
             let message = plain(message, &text[span.start..]);
@@ -175,9 +175,6 @@ fn syntax_defects(text: &str, errors: &[toml::de::Error]) -> Vec<Defect> {
         let name = text[span.clone()].trim();
         let message = format!("the {kind} `{name}` stands twice; keep one of the two");
         defects.push(Defect::new(Code::DuplicateKey, Place::Span(span), message));
-        if defects.len() == DEFECTS_MAX {
-            break;
-        }
     }
     defects
 }

@@ -17,6 +17,7 @@ mod secret;
 mod templates;
 mod weakness;
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
@@ -98,6 +99,9 @@ fn all_or_none<T>(given: bool, meaning: Option<T>) -> Option<Option<T>> {
     (given == meaning.is_some()).then_some(meaning)
 }
 
+/// How many more lines are named for a name that stands on many.
+const LINES_MAX: usize = 20;
+
 /// Tells a name that is nowhere declared once, with the other lines that have it.
 fn each_name_once(defects: Vec<Defect>, line: impl Fn(&Defect) -> usize) -> Vec<Defect> {
     const NAMES: &[Code] = &[
@@ -107,20 +111,25 @@ fn each_name_once(defects: Vec<Defect>, line: impl Fn(&Defect) -> usize) -> Vec<
         Code::UnknownOutcome,
     ];
     let mut told: Vec<(Defect, BTreeSet<usize>)> = Vec::new();
+    let mut names: BTreeMap<(Code, String), usize> = BTreeMap::new();
     for defect in defects {
-        let same = told.iter_mut().find(|(earlier, _)| {
-            NAMES.contains(&defect.code)
-                && (earlier.code, &earlier.message) == (defect.code, &defect.message)
-        });
-        match same {
-            Some((_, lines)) => {
-                lines.insert(line(&defect));
+        let first = match names.entry((defect.code, defect.message.clone())) {
+            Entry::Occupied(first) if NAMES.contains(&defect.code) => *first.get(),
+            entry => {
+                entry.or_insert(told.len());
+                told.push((defect, BTreeSet::new()));
+                continue;
             }
-            None => told.push((defect, BTreeSet::new())),
+        };
+        let lines = &mut told[first].1;
+        if first < DEFECTS_MAX && lines.len() < LINES_MAX {
+            lines.insert(line(&defect));
         }
     }
     let with_lines = |(mut defect, mut lines): (Defect, BTreeSet<usize>)| {
-        lines.remove(&line(&defect));
+        if !lines.is_empty() {
+            lines.remove(&line(&defect));
+        }
         let lines: Vec<String> = lines.iter().map(usize::to_string).collect();
         let same = match lines.as_slice() {
             [] => return defect,

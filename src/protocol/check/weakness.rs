@@ -196,7 +196,7 @@ fn find(draft: &Draft, protocol: &Protocol, tasks: &[Task], drawn: &Drawn) -> Ve
         ),
     );
     add(
-        several && allocation.nest[0] == Axis::Arm,
+        several && one_arm_after_another(protocol, drawn.confirmatory.len()),
         Code::OrderConfoundedWithTime,
         "/allocation/nest",
         "all runs of one arm come before those of the next: what changes with time looks like an effect".to_owned(),
@@ -330,6 +330,21 @@ struct Few {
     pointer: &'static str,
     message: String,
     label: String,
+}
+
+/// Returns whether the plan has every run of an arm before those of the next: each loop around the
+/// arms, if there is one, goes round once.
+fn one_arm_after_another(protocol: &Protocol, drawn: usize) -> bool {
+    let rounds = |axis: &Axis| match axis {
+        Axis::Task => drawn,
+        Axis::Repeat => protocol.allocation.repeats as usize,
+        Axis::Arm => 1,
+    };
+    let nest = &protocol.allocation.nest;
+    let outer = nest.iter().take_while(|axis| **axis != Axis::Arm);
+    let inner = nest.iter().skip_while(|axis| **axis != Axis::Arm);
+    nest[0] == Axis::Arm
+        || outer.map(rounds).all(|rounds| rounds == 1) && inner.map(rounds).any(|rounds| rounds > 1)
 }
 
 /// Returns the first arm that has another limit than the first one, and which.
