@@ -419,7 +419,7 @@ fn walk(whole: &Value, node: &Value, schema: &Value, at: &str, made: &mut Vec<Mu
     }
 }
 
-/// Replaces a value by values of two other types, and a word by a wrong one.
+/// Replaces a value by one of another type, and a word by wrong ones.
 fn mistyped(
     whole: &Value,
     item: &Value,
@@ -456,10 +456,10 @@ fn mistyped(
         let may_stand = types.iter().any(|known| known == kind);
         !(may_stand || numeric && *kind == "integer")
     });
-    // Two types each time, in turn: there are many values, and each is asked.
+    // One other type each time, in turn: there are many values, and each is asked.
     let turn = made.len() % others.len();
     others.rotate_left(turn);
-    others.truncate(2);
+    others.truncate(1);
     let words = schema["enum"].as_array().is_some() || schema["oneOf"].is_array();
     if let (true, Some(word)) = (words, item.as_str()) {
         others.push(("wrong word", json!("zebra")));
@@ -528,7 +528,7 @@ fn every_mutation_is_refused_by_both_in_the_right_table() {
         complaints.len(),
         complaints.join("\n")
     );
-    assert!(counts.values().all(|count| *count > 80), "{counts:?}");
+    assert!(counts.values().all(|count| *count > 60), "{counts:?}");
     assert!(counts.values().sum::<usize>() > 800, "{counts:?}");
 }
 
