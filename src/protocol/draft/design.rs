@@ -303,7 +303,7 @@ pub struct Allocation {
     #[schemars(extend("default" = 1, "examples" = [4]))]
     pub runs_max: Option<u32>,
     /// How `{run.seed}` is derived. `sha256_task_repeat`: from the task and the repeat, so it is
-    /// the same for all arms.
+    /// the same for all arms. Needed where a template has `{run.seed}`.
     pub run_seed: Option<RunSeed>,
 }
 
