@@ -8,6 +8,7 @@ pub mod draft;
 pub mod expression;
 pub mod folder;
 pub mod frame;
+pub mod manual;
 pub mod model;
 mod order;
 pub mod plan;

@@ -5,6 +5,8 @@
 
 mod wording;
 
+use std::sync::LazyLock;
+
 use jsonschema::Validator;
 use jsonschema::error::ValidationErrorKind as Kind;
 use schemars::generate::SchemaSettings;
@@ -17,15 +19,35 @@ pub use wording::in_words;
 use wording::{headless_key, meant_key, missing_key, shown, unknown_key, value_defect};
 
 /// Returns the JSON Schema of the protocol file.
+///
+/// It is one of draft 7, which every editor knows. What stands under an `allOf` in it (ranges of
+/// literals, keys that others need) is checked again where its meaning is, and told from there.
 pub fn schema() -> Value {
-    let settings =
-        SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+    let settings = SchemaSettings::draft07().with(|settings| settings.inline_subschemas = true);
     let mut schema = settings
         .into_generator()
         .into_root_schema_for::<Draft>()
         .to_value();
     without_null(&mut schema);
+    for_editors(&mut schema);
     schema
+}
+
+/// Makes each description one paragraph, and leaves out what only Rust means by a number.
+fn for_editors(schema: &mut Value) {
+    match schema {
+        Value::Object(object) => {
+            if matches!(object.get("format"), Some(Value::String(_))) {
+                object.remove("format");
+            }
+            if let Some(Value::String(text)) = object.get_mut("description") {
+                *text = text.replace('\n', " ");
+            }
+            object.values_mut().for_each(for_editors);
+        }
+        Value::Array(items) => items.iter_mut().for_each(for_editors),
+        _ => {}
+    }
 }
 
 /// Takes `null` out of a schema: TOML has no such value, so an absent key is simply absent.
@@ -60,6 +82,14 @@ fn without_null(schema: &mut Value) {
     }
 }
 
+/// The schema and its validator, made once: a program may check many files.
+static LANGUAGE: LazyLock<Result<(Value, Validator), String>> = LazyLock::new(|| {
+    let schema = schema();
+    let validator = jsonschema::options().offline().build(&schema);
+    let validator = validator.map_err(|error| error.to_string())?;
+    Ok((schema, validator))
+});
+
 /// What the schema says of a file.
 pub struct Shape {
     /// Every defect of shape.
@@ -74,14 +104,14 @@ pub struct Shape {
 
 /// Checks a file's shape.
 pub fn check(value: &Value) -> Shape {
-    let schema = schema();
     let mut shape = Shape {
         defects: Vec::new(),
         rest: value.clone(),
         refused: Vec::new(),
     };
     if value.as_object().is_some_and(Map::is_empty) {
-        let needed = schema.get("required").and_then(Value::as_array);
+        let schema = LANGUAGE.as_ref().ok().map(|(schema, _)| schema);
+        let needed = schema.and_then(|schema| schema.get("required")?.as_array());
         let names: Vec<String> = needed.into_iter().flatten().map(shown).collect();
         let message = format!(
             "the file says nothing; a protocol needs {}",
@@ -92,10 +122,10 @@ pub fn check(value: &Value) -> Shape {
             .push(Defect::new(Code::MissingKey, Place::File, message));
         return shape;
     }
-    match jsonschema::options().offline().build(&schema) {
-        Ok(validator) => shape.collect(&schema, &validator, value),
-        Err(error) => {
-            let message = format!("the language's own schema is broken: {error}");
+    match &*LANGUAGE {
+        Ok((schema, validator)) => shape.collect(schema, validator, value),
+        Err(message) => {
+            let message = format!("the language's own schema is broken: {message}");
             shape
                 .defects
                 .push(Defect::new(Code::Syntax, Place::File, message));
@@ -113,7 +143,11 @@ impl Shape {
             Kind::Enum { .. } => 1,
             _ => 2,
         };
-        let mut errors: Vec<_> = validator.iter_errors(value).take(DEFECTS_MAX).collect();
+        let is_told_here = |error: &jsonschema::ValidationError<'_>| {
+            !error.schema_path().as_str().contains("/allOf/")
+        };
+        let errors = validator.iter_errors(value).filter(is_told_here);
+        let mut errors: Vec<_> = errors.take(DEFECTS_MAX).collect();
         errors.sort_by_key(rank);
         for error in errors {
             let pointer = error.instance_path().as_str().to_owned();

@@ -11,7 +11,7 @@ use toml::Table;
 
 use super::shipped::{name_arms, table, with};
 
-fn texts<'v>(list: &'v Value) -> Vec<&'v str> {
+fn texts(list: &Value) -> Vec<&str> {
     let list = list.as_array().unwrap();
     list.iter().map(|text| text.as_str().unwrap()).collect()
 }

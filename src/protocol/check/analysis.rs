@@ -45,28 +45,6 @@ impl Checker<'_> {
         );
         let primary = &analysis.primary;
         let table = "/analysis/primary";
-        let required = [
-            (
-                "estimand",
-                primary.estimand.is_some(),
-                "over which slots it goes",
-            ),
-            (
-                "test",
-                primary.test.is_some(),
-                "by which test it is decided",
-            ),
-            (
-                "objective",
-                primary.objective.is_some(),
-                "what is to be shown",
-            ),
-        ];
-        for (key, given, why) in required {
-            if !given {
-                self.missing(table, key, why);
-            }
-        }
         let asked = of_primary(primary);
         self.asked_outcome(draft, &asked);
         self.asked_margin(&asked);

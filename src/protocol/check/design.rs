@@ -5,18 +5,13 @@ use std::collections::BTreeMap;
 use super::{Checker, SHOWN_MAX};
 use crate::protocol::classes::Classes;
 use crate::protocol::defect::{Code, Defect, Place, nearest};
-use crate::protocol::draft::{self, CountText, Draft};
+use crate::protocol::draft::{self, CountText, DEVICES, Draft};
 use crate::protocol::frame::{self, Task};
 use crate::protocol::model::{
     Allocation, ArmsOrder, Attempts, Axis, BlockKind, CauseWord, Draw, DrawMethod, LateReport,
     OrderBy, Protocol, Serial, SplitKind, Study, Supersedes,
 };
 use crate::units::{Digest, Micros};
-
-/// Names that some file systems keep for devices.
-const RESERVED: &[&str] = &[
-    "con", "prn", "aux", "nul", "com1", "com2", "com3", "com4", "lpt1", "lpt2", "lpt3",
-];
 
 impl Checker<'_> {
     pub(super) fn study(&mut self, draft: &Draft) -> Study {
@@ -83,7 +78,7 @@ impl Checker<'_> {
     /// Refuses an identifier that some file systems cannot hold.
     pub(super) fn portable(&mut self, pointer: &str, id: &str) {
         let stem = id.split('.').next().unwrap_or_default().to_lowercase();
-        if RESERVED.contains(&stem.as_str()) {
+        if DEVICES.contains(&stem.as_str()) {
             self.refuse(
                 Code::Id,
                 Place::Value(pointer.to_owned()),
@@ -365,6 +360,8 @@ impl Checker<'_> {
                 );
                 None
             }
+            // Whether there are stages is not known then.
+            (None, true) if self.was_refused("/stages") => None,
             (None, true) => {
                 let why = "how often each arm is executed on each task";
                 self.missing("/allocation", "repeats", why);

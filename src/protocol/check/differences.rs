@@ -2,28 +2,8 @@
 
 use super::Checker;
 use crate::protocol::defect::{Code, Defect, Place, nearest};
-use crate::protocol::draft::Draft;
+use crate::protocol::draft::{DIFFERENCES, Draft};
 use crate::protocol::model::Arm;
-
-/// Keys in which arms can differ.
-const DIFFERENCES: &[&str] = &[
-    "command",
-    "files",
-    "executed",
-    "workspace",
-    "timeout",
-    "grace",
-    "env",
-    "env_pass",
-    "requests",
-    "output_max",
-    "memory_max",
-    "processes_max",
-    "cpu_time_max",
-    "free_space_min",
-    "containment",
-    "cleanup",
-];
 
 /// Keys whose difference is a weakness too.
 pub(super) const LIMITS: &[&str] = &[

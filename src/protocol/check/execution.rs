@@ -22,9 +22,6 @@ impl Checker<'_> {
             Some(&execution.env_pass),
         );
         let timeout = self.duration("/execution/timeout", execution.timeout.as_ref());
-        if draft.execution.is_some() && execution.timeout.is_none() {
-            self.missing("/execution", "timeout", "how long a run may take");
-        }
         self.workspace("/execution", execution.workspace.as_ref());
         let memory_max = self.size("/execution/memory_max", execution.memory_max.as_ref());
         let free_space_min = self.size(

@@ -8,35 +8,12 @@ use super::Checker;
 use super::expressions::SCHEMA_MAX;
 use crate::protocol::canonical;
 use crate::protocol::defect::{Code, Defect, Place};
-use crate::protocol::draft::{self, Draft, OutcomeKind, ScoreWord, Scoring as ScoringDraft};
+use crate::protocol::draft::{
+    self, CEL_WORDS, Draft, OutcomeKind, ScoreWord, Scoring as ScoringDraft,
+};
 use crate::protocol::expression::{Expected, Scope, Type};
 use crate::protocol::model::{Claim, Judge, Outcome, Scoring};
 use crate::units::Micros;
-
-/// Words that CEL keeps for itself.
-const RESERVED: &[&str] = &[
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "false",
-    "for",
-    "function",
-    "if",
-    "import",
-    "in",
-    "let",
-    "loop",
-    "namespace",
-    "null",
-    "package",
-    "return",
-    "true",
-    "var",
-    "void",
-    "while",
-];
 
 impl Checker<'_> {
     pub(super) fn outcomes(&mut self, draft: &Draft, scope: &Scope) -> Vec<Outcome> {
@@ -51,7 +28,7 @@ impl Checker<'_> {
         let mut outcomes = Vec::new();
         for (i, outcome) in draft.outcomes.iter().enumerate() {
             let table = format!("/outcomes/{i}");
-            if RESERVED.contains(&outcome.id.0.as_str()) {
+            if CEL_WORDS.contains(&outcome.id.0.as_str()) {
                 self.refuse(
                     Code::Id,
                     Place::Value(format!("{table}/id")),

@@ -33,6 +33,7 @@ use super::shape;
 use super::source::{self, Source, line_of};
 use super::template;
 use crate::units::Digest;
+pub use weakness::LOOKED_FOR as WEAKNESSES;
 
 /// A protocol that passed, with everything that its registration binds.
 #[derive(Clone, Debug)]

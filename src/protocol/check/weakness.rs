@@ -23,7 +23,7 @@ use crate::units::Share;
 const NOT_LOOKED_FOR: &[&str] = &["outage-not-blind", "can-get-stuck"];
 
 /// Weaknesses that are looked for.
-const LOOKED_FOR: &[Code] = &[
+pub const LOOKED_FOR: &[Code] = &[
     Code::OrderUnbalanced,
     Code::OrderConfoundedWithTime,
     Code::FewTasks,

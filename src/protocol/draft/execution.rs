@@ -6,52 +6,87 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::literal::{VariableText, variable_names};
 use super::{CommandText, DurationText, ExpressionText, IdText, PathText, SizeText};
 
 /// How an arm is executed.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Execution {
-    /// What a run's fresh folder holds at its start.
+    /// What a run's fresh folder holds at its start: `"empty"`, a copy of a folder beside the
+    /// protocol, or a commit of a repository. The folder is a template; its digest, or that of each
+    /// task's folder, is registered.
+    #[schemars(extend("default" = "empty", "examples" = [{ "copy": "{task.dir}/repo" }, "empty"]))]
     pub workspace: Option<Workspace>,
-    /// How long a run may take.
+    /// How long a run may take. Needed where this table stands; a run that meets its limit is asked
+    /// to end, and killed after `grace`.
+    #[schemars(required)]
     pub timeout: Option<DurationText>,
-    /// How long a run has to end itself after its limit.
+    /// How long a run has to end itself after its limit, before it is killed.
+    #[schemars(extend("default" = "10s", "examples" = ["10s"]))]
     pub grace: Option<DurationText>,
-    /// The environment of every run.
+    /// Variables of the environment of every run; the values are templates. Nothing else of your
+    /// environment is seen, but `PATH` and what `env_pass` names.
     #[serde(default)]
+    #[schemars(extend("allOf" = variable_names(), "examples" = [{ "LC_ALL": "C" }]))]
     pub env: BTreeMap<String, String>,
-    /// Names of variables that are passed on; their values are never recorded.
+    /// Names of variables that are passed on from your environment; the names are registered, the
+    /// values never recorded.
     #[serde(default)]
+    #[schemars(with = "Vec<VariableText>", extend("examples" = [["ANTHROPIC_API_KEY"]]))]
     pub env_pass: Vec<String>,
-    /// Settings that are asked for, compared with what the arm reports it used.
+    /// Settings that are asked for, compared with those that the arm reports it used under
+    /// `observation.effective`.
+    #[schemars(extend("examples" = [{ "model": "claude-sonnet-4-5", "effort": "high" }]))]
     pub requests: Option<BTreeMap<String, String>>,
-    /// How much of each output stream is kept.
+    /// How much of each output stream of a run is kept; the rest is dropped, and that is recorded.
+    #[schemars(extend("default" = "32MiB"))]
     pub output_max: Option<SizeText>,
-    /// How much memory a run may use.
+    /// How much memory a run may use; without it, no limit.
+    #[schemars(extend("examples" = ["8GiB"]))]
     pub memory_max: Option<SizeText>,
-    /// How many processes a run may have.
+    /// How many processes a run may have; without it, no limit.
     #[schemars(range(min = 1, max = 1_000_000))]
+    #[schemars(extend("examples" = [512]))]
     pub processes_max: Option<u64>,
-    /// How much processor time a run may use.
+    /// How much processor time a run may use; without it, no limit.
+    #[schemars(extend("examples" = ["4h"]))]
     pub cpu_time_max: Option<DurationText>,
-    /// How much space must be free before a start.
+    /// How much space must be free on the disk before a start; without it, any.
+    #[schemars(extend("examples" = ["2GiB"]))]
     pub free_space_min: Option<SizeText>,
-    /// The least tier of containment that may be used.
+    /// The least tier of containment that may be used, from the strongest to the weakest.
+    /// `pidns_cgroup`: a process namespace and a control group; `pidns` and `cgroup`: one of the
+    /// two; `subreaper`: orphans are adopted and ended; `pgroup`: the process group is ended.
+    #[schemars(extend("default" = "pgroup"))]
     pub containment: Option<Containment>,
-    /// What is executed after each run and before the first.
+    /// What is executed after each run and before the first, as a template.
+    #[schemars(extend("examples" = [["docker", "rm", "-f", "{run.label}"]]))]
     pub cleanup: Option<CommandText>,
 }
 
 /// What a run's fresh folder holds at its start.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[schemars(title = "\"empty\", { copy = \"folder\" } or { git = { url, commit } }")]
+#[schemars(
+    title = "\"empty\", { copy = \"folder\" } or { git = { url, commit } }",
+    // Outside of the choice: a short commit is a slip in the commit, not in the choice.
+    extend("allOf" = [{ "properties": { "git": { "properties": {
+        "url": { "pattern": r"\S" },
+        "commit": { "pattern": "^([0-9a-f]{40}|[0-9a-f]{64})$" },
+    } } } }])
+)]
 pub enum Workspace {
     /// Nothing.
     Empty,
-    /// A copy of a folder.
-    Copy(String),
+    /// A copy of a folder beside the protocol, as a template.
+    Copy(
+        #[schemars(extend(
+            "description" = "A folder beside the protocol, as a template.",
+            "examples" = ["{task.dir}/repo"],
+        ))]
+        String,
+    ),
     /// A commit of a repository.
     Git(GitSource),
 }
@@ -60,9 +95,12 @@ pub enum Workspace {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GitSource {
-    /// The repository.
+    /// The address of the repository.
+    #[schemars(extend("examples" = ["https://example.org/repository.git"]))]
     pub url: String,
-    /// The full commit.
+    /// The full commit: 40 lower-case hex digits (or 64), because a branch, a tag or a short one
+    /// can move.
+    #[schemars(extend("examples" = ["9d0a0bdb18c18ff2c4a6d2ea1a3ce2ac4d0ae1b0"]))]
     pub commit: String,
 }
 
@@ -82,25 +120,43 @@ pub enum Containment {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Preflight {
-    /// Prints `{"status": "ready"}`, `registration_required` or `implementation_gap`.
+    /// Says whether an arm is ready, by printing `{"status": "ready"}`, or the status
+    /// `registration_required` or `implementation_gap`. It is executed for each arm before anything
+    /// starts, as a template.
+    #[schemars(extend("examples" = [["./preflight.sh", "{arm.id}"]]))]
     pub command: CommandText,
 }
 
 /// A fact that is observed before and after each run.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("allOf" = [{
+    "if": { "required": ["format"], "properties": { "format": { "enum": ["json"] } } },
+    "then": { "properties": { "expect": { "type": ["string", "object"] } } },
+    "else": {
+        "properties": { "expect": { "type": "string" } },
+        "not": { "anyOf": [{ "required": ["expect_absent"] }, { "required": ["record_only"] }] },
+    },
+}]))]
 pub struct Probe {
     /// Names the probe.
+    #[schemars(extend("examples" = ["claude"]))]
     pub id: IdText,
     /// Prints the fact.
+    #[schemars(extend("examples" = [["claude", "--version"]]))]
     pub command: CommandText,
-    /// How the output is read.
+    /// How the output is read: as one `text`, or as `json`.
+    #[schemars(extend("default" = "text"))]
     pub format: Option<ProbeFormat>,
-    /// What it must be; without it, what it was at registration.
+    /// What the output must be: a text, or with `format = "json"` a table of keys and values.
+    /// Without it, what it was at the registration.
+    #[schemars(extend("examples" = ["2.1.0"]))]
     pub expect: Option<Value>,
-    /// Keys that must be absent.
+    /// Keys that must be absent; only with `format = "json"`.
+    #[schemars(extend("examples" = [["proxy"]]))]
     pub expect_absent: Option<Vec<String>>,
-    /// Keys that are recorded and not compared.
+    /// Keys that are recorded and not compared; only with `format = "json"`.
+    #[schemars(extend("examples" = [["uptime"]]))]
     pub record_only: Option<Vec<String>>,
 }
 
@@ -117,13 +173,17 @@ pub enum ProbeFormat {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Observation {
-    /// `stdout`, or a file in the workspace.
+    /// Where the observation stands: `stdout`, or a file in the workspace; one JSON value.
+    #[schemars(extend("examples" = ["stdout", "result.json"]))]
     pub from: String,
-    /// Whether the run was stopped by an error of the world.
+    /// Whether the run was stopped by an error of the world. It reads `observed`, `run` and `task`.
+    #[schemars(extend("examples" = ["observed.subtype == 'error_during_execution'"]))]
     pub error_stop: Option<ExpressionText>,
-    /// What the run cost, in USD.
+    /// What the run cost, in USD, as a number.
+    #[schemars(extend("examples" = ["observed.total_cost_usd"]))]
     pub cost: Option<ExpressionText>,
-    /// The settings that were used.
+    /// The settings that were used, by the names under `requests`.
+    #[schemars(extend("examples" = [{ "model": "observed.model" }]))]
     pub effective: Option<BTreeMap<String, ExpressionText>>,
 }
 
@@ -131,9 +191,12 @@ pub struct Observation {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
-    /// The file in the workspace that the arm writes.
+    /// The file in the workspace that the arm writes; `PREREG_CLAIM` names it, and `prereg claim
+    /// done` writes it.
+    #[schemars(extend("examples" = ["claim.json"]))]
     pub file: PathText,
-    /// Whether it claims to be done.
+    /// Whether the arm claims to be done. Without the file, `claim.done` is false.
+    #[schemars(extend("examples" = ["claim.done"]))]
     pub done: ExpressionText,
 }
 
@@ -141,7 +204,8 @@ pub struct Claim {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Checkpoint {
-    /// The arms that have one.
+    /// The arms whose runs have a checkpoint.
+    #[schemars(extend("examples" = [["treatment"]]))]
     pub arms: Vec<IdText>,
 }
 
@@ -149,11 +213,13 @@ pub struct Checkpoint {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Artefacts {
-    /// Patterns of files in the workspace.
+    /// Patterns of files in the workspace that are kept.
+    #[schemars(extend("examples" = [["report.json", "**/*.patch"]]))]
     pub keep: Vec<String>,
-    /// Splits whose diff may be kept.
+    /// Splits of tasks whose diff may be kept.
+    #[schemars(extend("examples" = [["pilot"]]))]
     pub keep_diff_for: Option<Vec<String>>,
-    /// When they are kept.
+    /// When they are kept: `always`, `on_failure` or `never`.
     pub retain: Option<Retain>,
 }
 
@@ -171,7 +237,8 @@ pub enum Retain {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Evidence {
-    /// Names of evidence.
+    /// Names of the evidence that a run must have left.
+    #[schemars(extend("examples" = [["measurement"]]))]
     pub required: Vec<String>,
 }
 
@@ -179,6 +246,7 @@ pub struct Evidence {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Actors {
-    /// The kinds of actor.
+    /// The kinds of actor that may write.
+    #[schemars(extend("examples" = [["user", "agent", "ci"]]))]
     pub kinds: Vec<IdText>,
 }

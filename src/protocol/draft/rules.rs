@@ -14,19 +14,42 @@ use super::{
 /// What counts as an attempt at a slot.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("allOf" = [{
+    "if": { "anyOf": [
+        { "required": ["rerun"], "properties": { "rerun": { "minItems": 1 } } },
+        {
+            "required": ["rerun_on_request"],
+            "properties": { "rerun_on_request": { "minItems": 1 } },
+        },
+    ] },
+    "then": { "required": ["per_slot"], "properties": { "per_slot": { "not": { "enum": [1] } } } },
+}]))]
 pub struct Attempts {
-    /// How many attempts a slot has.
+    /// How many attempts a slot has, from 1 to 1000, or `unlimited`, which is a weakness,
+    /// `unlimited-attempts`.
+    #[schemars(extend("default" = 1))]
     pub per_slot: Option<CountText>,
-    /// After which causes the next attempt may start.
+    /// After which causes the next attempt may start; a scored run is never attempted again.
+    /// `unjudged` means every cause but those with a word of their own here: `failed`, `timed-out`,
+    /// `cancelled`, `lost`, `stale`.
     #[serde(default)]
+    #[schemars(extend("examples" = [["unjudged", "stale", "lost"]]))]
     pub rerun: Vec<CauseWord>,
-    /// After which causes the next attempt may start when a person asks for it.
+    /// After which causes the next attempt may start when a person asks for it with `run
+    /// --retry-failed`; the request is recorded.
+    #[schemars(extend("examples" = [["failed", "timed-out"]]))]
     pub rerun_on_request: Option<Vec<CauseWord>>,
-    /// After how long a live run counts as unjudged.
+    /// After how long a live run counts as unjudged. It must be longer than any run's limit and
+    /// grace together.
+    #[schemars(extend("default" = "6h", "examples" = ["6h"]))]
     pub stale_after: Option<DurationText>,
-    /// What becomes of a report after that.
+    /// What becomes of a report after that deadline. `refuse`: it is refused; `until_closed`: it
+    /// counts until a start closes the run, which is a weakness, `late-reports`.
+    #[schemars(extend("default" = "refuse"))]
     pub late_report: Option<LateReport>,
-    /// How often a block may be voided before it counts as missing.
+    /// How often a block may be voided before it counts as missing, from 1 to 1000, or `unlimited`,
+    /// which is a weakness, `unlimited-voids`.
+    #[schemars(extend("default" = 3))]
     pub voids_max: Option<CountText>,
 }
 
@@ -58,20 +81,27 @@ pub enum LateReport {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Outage {
-    /// The window in which endings are counted.
+    /// The window in which endings are counted. `utc_hour`: each hour of UTC by the clock.
     pub window: OutageWindow,
-    /// Whether a run was stopped by an error.
+    /// Whether a run was stopped by an error: from what was observed of it, never from its score.
+    /// It reads `run` and `observed`.
+    #[schemars(extend("examples" = ["run.error_stop"]))]
     pub error: ExpressionText,
-    /// How many runs must have ended in the window.
+    /// How many runs must have ended in the window before it can be an outage.
     #[schemars(range(min = 1, max = 100_000))]
+    #[schemars(extend("examples" = [4]))]
     pub ended_min: u32,
-    /// Which share of them must be error stops.
+    /// Which share of them must be error stops: more than 0.
+    #[schemars(extend("allOf" = [{ "not": { "enum": [0] } }, { "not": { "type": "string", "pattern": "^0+/" } }]))]
     pub error_share: ShareText,
-    /// Whether errors in each arm are needed.
+    /// Where errors are needed. `every_arm`: in each arm; `any_arm`: the counts alone decide.
+    #[schemars(extend("default" = "every_arm"))]
     pub errors_in: Option<ErrorsIn>,
-    /// What is voided.
+    /// What an outage voids. `block`: the whole block of an error stop; `run`: that run alone.
+    #[schemars(extend("default" = "block"))]
     pub voids: Option<Voids>,
-    /// Whether nothing starts while the window meets the rule.
+    /// Whether nothing starts while the current window meets the rule.
+    #[schemars(extend("default" = true))]
     pub pauses_starts: Option<bool>,
 }
 
@@ -104,16 +134,28 @@ pub enum Voids {
 /// What the world reports.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("allOf" = [{
+    "if": { "properties": { "from": { "enum": ["command"] } } },
+    "then": { "required": ["command"] },
+    "else": { "not": { "required": ["command"] } },
+}]))]
 pub struct Reading {
-    /// Names the reading.
+    /// Names the reading, also in expressions: `readings.<id>`.
+    #[schemars(extend("examples" = ["quota"]))]
     pub id: NameText,
-    /// Its fields and their types.
+    /// The fields of the reading and their types. The newest reading counts whole; a field that it
+    /// lacks is unknown.
+    #[schemars(extend("examples" = [{ "seven_day": "number", "resets_at": "time" }]))]
     pub fields: BTreeMap<String, FieldKind>,
-    /// Where it comes from.
+    /// Where the reading comes from: an arm's `observation`, a `command`, or the `operator`, who
+    /// types it in.
     pub from: ReadingFrom,
-    /// What is executed for a reading.
+    /// What is executed for a reading; it prints one JSON object. Needed with `from = "command"`,
+    /// and a defect otherwise.
+    #[schemars(extend("examples" = [["./quota.sh"]]))]
     pub command: Option<super::CommandText>,
-    /// When a reading says nothing any more.
+    /// When a reading says nothing any more. It reads `reading` and `now`.
+    #[schemars(extend("examples" = ["reading.resets_at < now"]))]
     pub unknown_when: Option<ExpressionText>,
 }
 
@@ -131,17 +173,24 @@ pub enum ReadingFrom {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Stop {
-    /// Names the rule.
+    /// Names the rule; it is the code of the refusals that follow from it.
+    #[schemars(extend("examples" = ["weekly-quota"]))]
     pub id: IdText,
-    /// When it fires.
+    /// When the rule fires. It reads `readings`, `stages` and `now`.
+    #[schemars(extend("examples" = ["readings.quota.seven_day >= 0.95"]))]
     pub when: ExpressionText,
-    /// A figure that is shown beside it.
+    /// A figure that is shown beside the code, with three decimals.
+    #[schemars(extend("examples" = ["readings.quota.seven_day"]))]
     pub shows: Option<ExpressionText>,
-    /// What it ends.
+    /// What the rule ends: the `study`, an `arm` or a `stage`.
+    #[schemars(extend("default" = "study"))]
     pub scope: Option<StopScope>,
-    /// When it is looked at.
+    /// When the rule is looked at: at each `start`, or once a `session`.
+    #[schemars(extend("default" = "start"))]
     pub at: Option<StopAt>,
-    /// What follows where a needed reading is unknown.
+    /// What follows where a needed reading is unknown: `go` on, `hold` until it is known, or
+    /// `stop`.
+    #[schemars(extend("default" = "hold"))]
     pub unknown: Option<UnknownStop>,
 }
 
@@ -178,15 +227,22 @@ pub enum UnknownStop {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Hold {
-    /// Names the rule.
+    /// Names the rule; it is the code of the refusals that follow from it. Stops and holds share
+    /// their names.
+    #[schemars(extend("examples" = ["five-hour-window"]))]
     pub id: IdText,
-    /// When it fires.
+    /// When the rule fires. It reads `readings`, `stages` and `now`.
+    #[schemars(extend("examples" = ["readings.quota.five_hour >= 1.0"]))]
     pub when: ExpressionText,
-    /// Until when starts wait.
+    /// Until when starts wait: a time. Needed without `[backoff]`. Where it is unknown or past, `[backoff]` says how long.
+    #[schemars(extend("examples" = ["readings.quota.resets_at"]))]
     pub until: Option<ExpressionText>,
-    /// A figure that is shown beside it.
+    /// A figure that is shown beside the code, with three decimals.
+    #[schemars(extend("examples" = ["readings.quota.five_hour"]))]
     pub shows: Option<ExpressionText>,
-    /// What follows where a needed reading is unknown.
+    /// What follows where a needed reading is unknown: `go` on, `hold` until it is known, or
+    /// `stop`.
+    #[schemars(extend("default" = "hold"))]
     pub unknown: Option<UnknownStop>,
 }
 
@@ -194,13 +250,17 @@ pub struct Hold {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Backoff {
-    /// The first wait; each next one is twice as long.
+    /// The first wait; each next one is twice as long. It is not longer than `max`.
+    #[schemars(extend("examples" = ["60s"]))]
     pub initial: DurationText,
     /// The longest wait.
+    #[schemars(extend("examples" = ["15m"]))]
     pub max: DurationText,
     /// What is waited beyond a known reset.
+    #[schemars(extend("examples" = ["30s"]))]
     pub reset_margin: DurationText,
     /// The longest wait for a known reset.
+    #[schemars(extend("examples" = ["3h"]))]
     pub wait_max: DurationText,
 }
 
@@ -208,23 +268,39 @@ pub struct Backoff {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Cutoff {
-    /// No start at or after it.
+    /// The moment at and after which nothing starts.
     pub at: TimeText,
 }
 
 /// A limit on what is spent.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("allOf" = [
+    {
+        "if": { "properties": { "counts": { "enum": ["cost"] } } },
+        "then": { "properties": { "max": { "type": "string" } }, "required": ["unknown"] },
+        "else": {
+            "properties": { "max": { "type": "integer" } },
+            "not": { "anyOf": [{ "required": ["reserve"] }, { "required": ["unknown"] }] },
+        },
+    },
+    {
+        "if": { "required": ["unknown"], "properties": { "unknown": { "enum": ["reserve"] } } },
+        "then": { "required": ["reserve"] },
+    },
+]))]
 pub struct Budget {
-    /// What is counted.
+    /// What is counted: the `cost` of runs, or `reruns`.
     pub counts: BudgetCounts,
-    /// What it is counted over.
+    /// What it is counted over: the `study`, each `task` or each `arm`.
     pub per: BudgetPer,
-    /// The limit: money, or a count.
+    /// The limit: money for a budget of cost, a count for one of reruns.
     pub max: BudgetMax,
-    /// What a start reserves.
+    /// What a start reserves, until the observed cost is known; only for a budget of cost. It is not more than `max`.
+    #[schemars(extend("examples" = ["5 USD"]))]
     pub reserve: Option<MoneyText>,
-    /// What an unknown cost counts as.
+    /// What an unknown cost counts as; it is never 0. Needed for a budget of cost. `reserve`: as what was reserved; `hold`:
+    /// nothing starts until it is known; `stop`: nothing starts any more.
     pub unknown: Option<BudgetUnknown>,
 }
 
@@ -287,11 +363,14 @@ pub enum BudgetUnknown {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Breaker {
-    /// How many failures to prepare or to start, in a row.
+    /// How many failures to prepare or to start, in a row: nothing starts then until `breaker
+    /// clear`.
     #[schemars(range(min = 1, max = 1000))]
+    #[schemars(extend("examples" = [3]))]
     pub failures: u32,
-    /// The arms that are meant; empty means all.
+    /// The arms whose failures count; empty means all.
     #[serde(default)]
+    #[schemars(extend("examples" = [["treatment"]]))]
     pub arms: Vec<IdText>,
     /// Whether the operator opens and clears it too.
     pub external: Option<bool>,
@@ -301,6 +380,7 @@ pub struct Breaker {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Switch {
-    /// The file beside the protocol.
+    /// The file beside the protocol; runs start only while its text is `on`.
+    #[schemars(extend("examples" = ["enabled"]))]
     pub file: PathText,
 }

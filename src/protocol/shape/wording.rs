@@ -67,7 +67,8 @@ pub(super) fn missing_key(pointer: &str, key: &str, node: Option<&Value>) -> Def
     let defect = Defect::new(Code::MissingKey, place, whole);
     match description {
         Some(text) => {
-            let mut letters = text.trim_end_matches('.').chars();
+            let meaning = text.split_once(". ").map_or(text, |(first, _)| first);
+            let mut letters = meaning.trim_end_matches('.').chars();
             let first = letters.next().map(|c| c.to_lowercase().to_string());
             let rest = letters.as_str();
             defect.note(format!("{key}: {}{rest}", first.unwrap_or_default()))
@@ -125,6 +126,10 @@ pub(super) fn value_defect(
         Kind::Minimum { .. } | Kind::Maximum { .. } => (
             Code::Range,
             format!("{found} is out of range: it must be {}", range(node)),
+        ),
+        Kind::ExclusiveMinimum { limit } => (
+            Code::Range,
+            format!("{found} is out of range: it must be more than {limit}"),
         ),
         Kind::MinItems { limit } => (Code::Range, at_least("the list", limit, "item")),
         Kind::MinLength { limit } => (Code::Range, at_least("the text", limit, "character")),

@@ -4,7 +4,8 @@ use super::comparison;
 use super::page::{Page, code, prose};
 use super::words::{listed, names};
 use crate::protocol::draft::{
-    Analysis, Descriptive, Gate, IdText, Inference, Multiplicity, MultiplicityMethod,
+    Analysis, CostEffectiveness, Descriptive, Gate, IdText, Inference, Multiplicity,
+    MultiplicityMethod, TimeToSuccess,
 };
 use crate::protocol::model::Protocol;
 
@@ -178,17 +179,15 @@ fn descriptive(page: &mut Page, descriptive: Option<&Descriptive>) {
             numbers(list)
         ));
     }
-    for (name, limit) in time_to_success.iter().flatten() {
+    if let Some(TimeToSuccess { limit_s }) = time_to_success {
         page.item(format!(
-            "Described without a test: the time to the first success, with {} = {limit} (`time_to_success`).",
-            code(name)
+            "Described without a test: the time to the first success, with `limit_s` = {limit_s} (`time_to_success`)."
         ));
     }
-    for (name, values) in cost_effectiveness.iter().flatten() {
-        let values: Vec<String> = values.iter().map(f64::to_string).collect();
+    if let Some(CostEffectiveness { lambda }) = cost_effectiveness {
+        let values: Vec<String> = lambda.iter().map(f64::to_string).collect();
         page.item(format!(
-            "Described without a test: what a success costs, with {} = {} (`cost_effectiveness`).",
-            code(name),
+            "Described without a test: what a success costs, with `lambda` = {} (`cost_effectiveness`).",
             listed(&values)
         ));
     }
