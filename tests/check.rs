@@ -592,3 +592,19 @@ fn codes_are_unique_kebab_case_and_described() {
     }
     snapshot("codes", &table);
 }
+
+#[test]
+fn a_share_is_read_however_it_is_written() {
+    let base = fs::read_to_string(protocols().join("base.toml")).unwrap();
+    for share in ["1e-7", "0.0000001", "\"1/10000000\""] {
+        let text = base.replace(
+            "[analysis]\n",
+            &format!("[analysis]\nmissing_share_max = {share}\n"),
+        );
+        assert_ne!(text, base);
+        assert!(
+            check(text.as_bytes(), &DiskFolder::at(&protocols())).is_ok(),
+            "{share}"
+        );
+    }
+}

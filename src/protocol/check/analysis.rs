@@ -182,10 +182,7 @@ impl Checker<'_> {
         let Some(descriptive) = &analysis.descriptive else {
             return;
         };
-        let repeats = draft
-            .allocation
-            .repeats
-            .unwrap_or_else(|| draft.staged_repeats());
+        let repeats = draft.repeats();
         for (key, list) in [
             ("pass_at", &descriptive.pass_at),
             ("pass_hat", &descriptive.pass_hat),
@@ -210,7 +207,7 @@ fn test_slip(draft: &Draft, analysis: &Analysis, asked: &Asked<'_>) -> Option<St
     let paired = mcnemar || asked.test == Some(Test::Wilcoxon);
     let cluster = analysis.cluster.as_deref();
     let clustered = cluster.is_some_and(|field| field != "none");
-    let repeats = draft.allocation.repeats.unwrap_or(1);
+    let repeats = draft.repeats();
     if mcnemar && !binary {
         Some("a McNemar test needs a binary outcome".to_owned())
     } else if mcnemar && repeats > 1 {

@@ -52,7 +52,8 @@ impl Checker<'_> {
     pub(super) fn share(&mut self, pointer: &str, text: Option<&ShareText>) -> Option<Share> {
         let text = match &text?.0 {
             Value::String(text) => text.clone(),
-            number => number.to_string(),
+            // Without an exponent, which a fraction cannot be read from.
+            number => number.as_f64().unwrap_or(-1.0).to_string(),
         };
         let share = text.parse().ok();
         if share.is_none() {

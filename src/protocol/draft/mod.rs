@@ -168,7 +168,13 @@ impl Draft {
         each.fold(0, u32::saturating_add)
     }
 
-    /// Returns whether the plan has no loop over arms: every task is tried once by a single arm.
+    /// Returns how often each arm is executed on each task, one stage after another.
+    pub fn repeats(&self) -> u32 {
+        let repeats = self.allocation.repeats;
+        repeats.unwrap_or_else(|| self.staged_repeats())
+    }
+
+    /// Returns whether the plan has no loop over tasks: arms, each repeated, over one fixture.
     pub fn is_matrix(&self) -> bool {
         self.allocation.nest.as_deref() == Some(&[Axis::Arm, Axis::Repeat])
     }
