@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, Visitor};
 use serde_json::Value;
 
-use super::check::WEAKNESSES;
+use super::check::is_weakness;
 use super::defect::Code;
 use super::draft;
 use super::shape;
@@ -171,7 +171,7 @@ fn codes(weaknesses: bool) -> String {
     let mut text = "| Code | Meaning |\n| --- | --- |\n".to_owned();
     let asked = Code::ALL
         .iter()
-        .filter(|code| WEAKNESSES.contains(code) == weaknesses);
+        .filter(|code| is_weakness(**code) == weaknesses);
     for code in asked {
         _ = writeln!(text, "| `{}` | {} |", code.text(), cell(code.description()));
     }

@@ -6,7 +6,7 @@ use std::fs;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use prereg::protocol::check::{WEAKNESSES, check};
+use prereg::protocol::check::{check, is_weakness};
 use prereg::protocol::defect::Code;
 use prereg::protocol::folder::{Folder, FolderFault};
 use prereg::units::Digest;
@@ -694,7 +694,7 @@ pub fn with_limitations(mut protocol: Value, folder: &dyn Folder) -> Value {
         .unwrap_or_default();
     let named: Map<String, Value> = found
         .iter()
-        .filter(|defect| WEAKNESSES.contains(&defect.code))
+        .filter(|defect| is_weakness(defect.code))
         .map(|defect| {
             (
                 defect.code.text().to_owned(),

@@ -9,6 +9,7 @@ mod differences;
 mod enforced;
 mod execution;
 mod expressions;
+mod few_tasks;
 mod judgement;
 mod literals;
 mod observed;
@@ -33,7 +34,7 @@ use super::shape;
 use super::source::{self, Source, line_of};
 use super::template;
 use crate::units::Digest;
-pub use weakness::LOOKED_FOR as WEAKNESSES;
+pub use weakness::is_weakness;
 
 /// A protocol that passed, with everything that its registration binds.
 #[derive(Clone, Debug)]

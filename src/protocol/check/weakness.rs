@@ -3,52 +3,133 @@
 //! Each is a defect until `[limitations]` names it by its code, with the author's reason. A reason
 //! for a weakness that is not there is a defect too.
 
-use std::collections::BTreeSet;
-
 use serde_json::Value;
 
 use super::Checker;
 use super::differences::{LIMITS, differing, limit_text};
+use super::few_tasks::few_tasks;
 use crate::protocol::defect::{Code, Defect, Place, nearest};
-use crate::protocol::draft::{
-    Alternative, ArmsOrder, Axis, Draft, Expect, LateReport, Objective, OutcomeKind, ScoreWord,
-    Test,
-};
+use crate::protocol::draft::{ArmsOrder, Axis, Draft, Expect, LateReport, OutcomeKind, ScoreWord};
 use crate::protocol::frame::{Drawn, Task};
 use crate::protocol::model::{Arm, Protocol};
 use crate::protocol::source::child;
-use crate::units::Share;
 
 /// Weaknesses that a later version looks for; naming one is accepted now.
 const NOT_LOOKED_FOR: &[&str] = &["outage-not-blind", "can-get-stuck"];
 
-/// Weaknesses that are looked for.
-pub const LOOKED_FOR: &[Code] = &[
-    Code::OrderUnbalanced,
-    Code::OrderConfoundedWithTime,
-    Code::FewTasks,
-    Code::UnequalLimits,
-    Code::UnlimitedVoids,
-    Code::NoControl,
-    Code::MissingUnbounded,
-    Code::UnpinnedCommand,
-    Code::TimeoutUnscored,
-    Code::LateReports,
-    Code::OutcomesUnsealed,
-    Code::UnlimitedAttempts,
-    Code::DrawCanGrow,
-];
-
-/// A weakness that a protocol has: its code, where, what it does to the result, and what would not
-/// be weak.
+/// A weakness that is looked for.
 struct Weakness {
     code: Code,
+    look: fn(&Subject<'_>) -> Option<Finding>,
+    /// How it is removed, or when it is no harm.
+    way_out: &'static str,
+}
+
+/// Every weakness that is looked for.
+const WEAKNESSES: &[Weakness] = &[
+    Weakness {
+        code: Code::OrderUnbalanced,
+        look: order_unbalanced,
+        way_out: "arms = \"counterbalanced\" puts each arm first equally often",
+    },
+    Weakness {
+        code: Code::OrderConfoundedWithTime,
+        look: order_confounded_with_time,
+        way_out: "`nest` with \"arm\" last runs the arms side by side",
+    },
+    Weakness {
+        code: Code::FewTasks,
+        look: too_few_tasks,
+        way_out: "draw more tasks, unless a description is enough",
+    },
+    Weakness {
+        code: Code::UnequalLimits,
+        look: unequal_limits,
+        way_out: "give every arm the same limit, unless the limit is what you compare",
+    },
+    Weakness {
+        code: Code::UnlimitedVoids,
+        look: unlimited_voids,
+        way_out: "set `voids_max` to a number, for example 3",
+    },
+    Weakness {
+        code: Code::NoControl,
+        look: no_control,
+        way_out: "plant a right answer (expect = \"all_resolved\") and an arm that does nothing (expect = \"none_resolved\") under [[controls]]",
+    },
+    Weakness {
+        code: Code::MissingUnbounded,
+        look: missing_unbounded,
+        way_out: "compare a binary outcome with `missing` = 0 or 1, unless runs are hardly ever lost",
+    },
+    Weakness {
+        code: Code::UnpinnedCommand,
+        look: unpinned_command,
+        way_out: "let a probe print its version ([[probes]]), or put the program beside the protocol and call it by its path",
+    },
+    Weakness {
+        code: Code::TimeoutUnscored,
+        look: timeout_unscored,
+        way_out: "on_timeout = \"score\" judges what such a run has left",
+    },
+    Weakness {
+        code: Code::LateReports,
+        look: late_reports,
+        way_out: "late_report = \"refuse\" makes the deadline the same for all",
+    },
+    Weakness {
+        code: Code::OutcomesUnsealed,
+        look: outcomes_unsealed,
+        way_out: "seal = true hides them until the end; `--unblind` still shows them, on the record",
+    },
+    Weakness {
+        code: Code::UnlimitedAttempts,
+        look: unlimited_attempts,
+        way_out: "set `per_slot` to a number, for example 2",
+    },
+    Weakness {
+        code: Code::DrawCanGrow,
+        look: draw_can_grow,
+        way_out: "fix all tasks before the first run: leave `grows` out",
+    },
+];
+
+/// Returns whether a code is that of a weakness, which a limitation can accept.
+pub fn is_weakness(code: Code) -> bool {
+    WEAKNESSES.iter().any(|weakness| weakness.code == code)
+}
+
+/// What is looked at: a protocol as it is written and as it is meant, and its tasks.
+struct Subject<'a> {
+    draft: &'a Draft,
+    protocol: &'a Protocol,
+    tasks: &'a [Task],
+    drawn: &'a Drawn,
+}
+
+/// Where a protocol has a weakness, what that does to the result, and what would not be weak.
+pub(super) struct Finding {
     place: Place,
     message: String,
     label: Option<String>,
 }
 
+impl Finding {
+    pub(super) fn at(pointer: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            place: Place::Key(pointer.into()),
+            message: message.into(),
+            label: None,
+        }
+    }
+
+    pub(super) fn label(self, label: Option<String>) -> Self {
+        Self { label, ..self }
+    }
+}
+
 impl Checker<'_> {
+    /// Refuses each weakness that is not accepted, and each limitation that does not fit.
     pub(super) fn weaknesses(
         &mut self,
         draft: &Draft,
@@ -57,71 +138,86 @@ impl Checker<'_> {
         drawn: &Drawn,
         value: &Value,
     ) {
-        let found = find(draft, protocol, tasks, drawn);
-        // What follows from a slip that is told elsewhere is no finding of its own.
-        let slips = self.refused.iter();
-        let mut slips = slips.filter(|at| at.starts_with("/analysis/") || at.starts_with("/draw/"));
-        let unsure = slips.next().is_some();
-        let differing = self.defects.iter().any(|one| one.code == Code::ArmsDiffer);
-        let slip_in = |table: &str| self.refused.iter().any(|at| at.starts_with(table));
-        let follows = |code: Code| match code {
-            Code::FewTasks => unsure,
-            Code::UnequalLimits => differing,
-            Code::UnpinnedCommand => slip_in("/probes"),
-            Code::NoControl => slip_in("/controls"),
-            Code::MissingUnbounded => slip_in("/outcomes"),
-            _ => false,
-        };
         if self.was_refused("/limitations") {
             return;
         }
-        let known: Vec<&str> = LOOKED_FOR
+        let subject = Subject {
+            draft,
+            protocol,
+            tasks,
+            drawn,
+        };
+        let found = |weakness: &'static Weakness| Some((weakness, (weakness.look)(&subject)?));
+        let found: Vec<(&Weakness, Finding)> = WEAKNESSES.iter().filter_map(found).collect();
+        let codes: Vec<Code> = found.iter().map(|(weakness, _)| weakness.code).collect();
+        let known: Vec<&str> = WEAKNESSES
             .iter()
-            .map(|code| code.text())
+            .map(|weakness| weakness.code.text())
             .chain(NOT_LOOKED_FOR.iter().copied())
             .collect();
+        self.unaccepted(draft, value, &known, found);
+        self.limitations(draft, &known, &codes);
+    }
+
+    /// Refuses weaknesses that no limitation names.
+    fn unaccepted(
+        &mut self,
+        draft: &Draft,
+        value: &Value,
+        known: &[&str],
+        found: Vec<(&Weakness, Finding)>,
+    ) {
         // A name that is misspelt is a slip of its own.
         let meant = |name: &String| nearest(name, known.iter().copied());
         let misspelt: Vec<&str> = draft.limitations.keys().filter_map(meant).collect();
-        let named = |code: Code| {
-            value.pointer(&child("/limitations", code.text())).is_some()
-                || misspelt.contains(&code.text())
+        let named = |code: &str| {
+            value.pointer(&child("/limitations", code)).is_some() || misspelt.contains(&code)
         };
-        let told = found
-            .iter()
-            .filter(|one| !follows(one.code) && !named(one.code));
-        let defects = told.map(|weakness| {
-            let code = weakness.code.text();
-            let way = way_out(weakness.code);
-            Defect {
-                code: weakness.code,
-                file: None,
-                place: weakness.place.clone(),
-                message: weakness.message.clone(),
-                label: weakness.label.clone(),
-                note: Some(format!(
-                    "{way}; or accept it under [limitations]: \"{code}\" = \"why\""
-                )),
-            }
+        let told = found.into_iter().filter(|(weakness, _)| {
+            !self.follows_from_a_slip(weakness.code) && !named(weakness.code.text())
+        });
+        let defects = told.map(|(weakness, finding)| Defect {
+            code: weakness.code,
+            file: None,
+            place: finding.place,
+            message: finding.message,
+            label: finding.label,
+            note: Some(format!(
+                "{}; or accept it under [limitations]: \"{}\" = \"why\"",
+                weakness.way_out,
+                weakness.code.text()
+            )),
         });
         for defect in defects.collect::<Vec<_>>() {
             self.push(defect);
         }
+    }
+
+    /// Returns whether a weakness follows from a slip that is told elsewhere.
+    fn follows_from_a_slip(&self, code: Code) -> bool {
+        let slip_in = |table: &str| self.refused.iter().any(|at| at.starts_with(table));
+        match code {
+            Code::FewTasks => slip_in("/analysis/") || slip_in("/draw/"),
+            Code::UnequalLimits => self.defects.iter().any(|one| one.code == Code::ArmsDiffer),
+            Code::UnpinnedCommand => slip_in("/probes"),
+            Code::NoControl => slip_in("/controls"),
+            Code::MissingUnbounded => slip_in("/outcomes"),
+            _ => false,
+        }
+    }
+
+    /// Refuses limitations that name no weakness, one that is not there, or no reason.
+    fn limitations(&mut self, draft: &Draft, known: &[&str], found: &[Code]) {
         for (code, reason) in &draft.limitations {
             let pointer = child("/limitations", code);
             if !known.contains(&code.as_str()) {
                 let message = format!("`{code}` is not a weakness that `check` knows");
-                self.unknown(
-                    Code::UnknownLimitation,
-                    Place::Key(pointer),
-                    message,
-                    code,
-                    &known,
-                );
+                let place = Place::Key(pointer);
+                self.unknown(Code::UnknownLimitation, place, message, code, known);
             } else if self.defects.is_empty()
                 && self.refused.is_empty()
                 && !NOT_LOOKED_FOR.contains(&code.as_str())
-                && !found.iter().any(|weakness| weakness.code.text() == code)
+                && !found.iter().any(|found| found.text() == code)
             {
                 let message =
                     format!("this protocol does not have the weakness `{code}`; remove the line");
@@ -137,199 +233,24 @@ impl Checker<'_> {
     }
 }
 
-/// Says how a weakness is removed, or when it is no harm.
-fn way_out(code: Code) -> &'static str {
-    match code {
-        Code::OrderUnbalanced => "arms = \"counterbalanced\" puts each arm first equally often",
-        Code::OrderConfoundedWithTime => "`nest` with \"arm\" last runs the arms side by side",
-        Code::FewTasks => "draw more tasks, unless a description is enough",
-        Code::UnequalLimits => {
-            "give every arm the same limit, unless the limit is what you compare"
-        }
-        Code::UnlimitedVoids => "set `voids_max` to a number, for example 3",
-        Code::NoControl => {
-            "plant a right answer (expect = \"all_resolved\") and an arm that does nothing (expect = \"none_resolved\") under [[controls]]"
-        }
-        Code::MissingUnbounded => {
-            "compare a binary outcome with `missing` = 0 or 1, unless runs are hardly ever lost"
-        }
-        Code::UnpinnedCommand => {
-            "let a probe print its version ([[probes]]), or put the program beside the protocol and call it by its path"
-        }
-        Code::TimeoutUnscored => "on_timeout = \"score\" judges what such a run has left",
-        Code::LateReports => "late_report = \"refuse\" makes the deadline the same for all",
-        Code::OutcomesUnsealed => {
-            "seal = true hides them until the end; `--unblind` still shows them, on the record"
-        }
-        Code::UnlimitedAttempts => "set `per_slot` to a number, for example 2",
-        Code::DrawCanGrow => "fix all tasks before the first run: leave `grows` out",
-        _ => "mend it",
-    }
-}
-
-fn find(draft: &Draft, protocol: &Protocol, tasks: &[Task], drawn: &Drawn) -> Vec<Weakness> {
-    let mut found = Vec::new();
-    let mut add = |has: bool, code: Code, pointer: &str, message: String| {
-        if has {
-            let place = match pointer {
-                "" => Place::File,
-                pointer => Place::Key(pointer.to_owned()),
-            };
-            found.push(Weakness {
-                code,
-                place,
-                message,
-                label: None,
-            });
-        }
-    };
-    let allocation = &protocol.allocation;
-    let attempts = &protocol.attempts;
-    let several = protocol.arms.len() > 1;
-    let first = protocol.arms.first().map_or("", |arm| arm.id.as_str());
-    add(
-        several && allocation.arms == ArmsOrder::Alternating,
-        Code::OrderUnbalanced,
-        "/allocation/arms",
-        format!(
-            "`{first}` is always first: what the first run of a repeat gains or loses by its place looks like an effect"
-        ),
-    );
-    add(
-        several && one_arm_after_another(protocol, drawn.confirmatory.len()),
-        Code::OrderConfoundedWithTime,
-        "/allocation/nest",
-        "all runs of one arm come before those of the next: what changes with time looks like an effect".to_owned(),
-    );
-    if let Some((i, key)) = unequal_limit(&protocol.arms) {
+fn order_unbalanced(subject: &Subject<'_>) -> Option<Finding> {
+    let protocol = subject.protocol;
+    let has = protocol.arms.len() > 1 && protocol.allocation.arms == ArmsOrder::Alternating;
+    has.then(|| {
         let message = format!(
-            "`{}` has another {key} than `{first}`: an arm may win by what it may use, not by what it does",
-            protocol.arms[i].id
+            "`{}` is always first: what the first run of a repeat gains or loses by its place looks like an effect",
+            protocol.arms[0].id
         );
-        let pointer = format!("/arms/{i}/{key}");
-        add(true, Code::UnequalLimits, &pointer, message);
-    }
-    let voids = draft.attempts.is_some() && attempts.voids_max.is_none();
-    add(
-        voids,
-        Code::UnlimitedVoids,
-        "/attempts/voids_max",
-        "a block may be voided without limit: runs could be repeated until they look as wished"
-            .to_owned(),
-    );
-    let without = |expect| !draft.controls.iter().any(|one| one.expect == expect);
-    let no_control = match (without(Expect::AllResolved), without(Expect::NoneResolved)) {
-        (true, true) => {
-            "there is no control: nothing shows that the instrument sees a right answer, or that it refuses a wrong one"
-        }
-        (true, false) => {
-            "there is no positive control: nothing shows that the instrument sees a right answer"
-        }
-        (false, true) => {
-            "there is no negative control: nothing shows that the instrument refuses a wrong answer"
-        }
-        (false, false) => "",
-    };
-    add(
-        !no_control.is_empty(),
-        Code::NoControl,
-        "",
-        no_control.to_owned(),
-    );
-    let few = few_tasks(draft, tasks, &drawn.confirmatory);
-    if let Some(few) = &few {
-        add(true, Code::FewTasks, few.pointer, few.message.clone());
-    }
-    if let Some(i) = draft.analysis.as_ref().and_then(|analysis| {
-        protocol
-            .outcomes
-            .iter()
-            .position(|outcome| outcome.id == analysis.primary.outcome.0)
-    }) {
-        let outcome = &protocol.outcomes[i];
-        // That a binary outcome must say what a missing value counts as is told there.
-        let said = draft.outcomes[i].missing.is_some();
-        let unbounded = outcome.kind != OutcomeKind::Binary || (said && outcome.missing.is_none());
-        add(
-            unbounded,
-            Code::MissingUnbounded,
-            &format!("/outcomes/{i}/missing"),
-            format!(
-                "a missing value of the primary outcome `{}` has no worst case: an arm may win by losing its bad runs",
-                outcome.id
-            ),
-        );
-    }
-    for (i, arm) in protocol.arms.iter().enumerate() {
-        let program = arm.command.first().map_or("", String::as_str);
-        let probed = draft.probes.iter().any(|probe| {
-            probe
-                .command
-                .0
-                .first()
-                .is_some_and(|probed| probed == program)
-        });
-        let digested = program.contains('/') && !program.starts_with('/');
-        add(
-            !probed && !digested,
-            Code::UnpinnedCommand,
-            &format!("/arms/{i}/command"),
-            format!(
-                "`{program}` is neither probed nor digested: another version could run in the middle of the study, unnoticed"
-            ),
-        );
-    }
-    add(
-        protocol.scoring.on_timeout == ScoreWord::Unjudged,
-        Code::TimeoutUnscored,
-        "/scoring/on_timeout",
-        "a run that meets its limit has no outcome: an arm may win by being slow where it would fail".to_owned(),
-    );
-    add(
-        attempts.late_report == LateReport::UntilClosed,
-        Code::LateReports,
-        "/attempts/late_report",
-        "a report after the deadline counts until a start closes the run: who starts the next run decides whether it does".to_owned(),
-    );
-    add(
-        !protocol.sealed(),
-        Code::OutcomesUnsealed,
-        "/analysis/seal",
-        "outcomes by arm can be seen while the study runs: who sees them may stop, void or deviate accordingly".to_owned(),
-    );
-    add(
-        attempts.per_slot.is_none(),
-        Code::UnlimitedAttempts,
-        "/attempts/per_slot",
-        "a slot may be attempted until it is judged: an arm that is hard to judge gets more tries than the other".to_owned(),
-    );
-    let grows = draft
-        .draw
-        .as_ref()
-        .is_some_and(|draw| draw.grows == Some(true));
-    add(
-        grows,
-        Code::DrawCanGrow,
-        "/draw/grows",
-        "tasks may be added after outcomes have been seen: the draw could stop where the result is pleasing".to_owned(),
-    );
-    for weakness in &mut found {
-        weakness.label = match weakness.code {
-            Code::FewTasks => few.as_ref().map(|few| few.label.clone()),
-            Code::UnequalLimits => unequal_limit(&protocol.arms)
-                .and_then(|(_, key)| limit_text(&protocol.arms[0], key))
-                .map(|limit| format!("`{first}` has {limit}")),
-            _ => None,
-        };
-    }
-    first_of_each(found)
+        Finding::at("/allocation/arms", message)
+    })
 }
 
-/// Where a study has too few tasks, what follows, and how many would do.
-struct Few {
-    pointer: &'static str,
-    message: String,
-    label: String,
+fn order_confounded_with_time(subject: &Subject<'_>) -> Option<Finding> {
+    let protocol = subject.protocol;
+    let drawn = subject.drawn.confirmatory.len();
+    let has = protocol.arms.len() > 1 && one_arm_after_another(protocol, drawn);
+    let message = "all runs of one arm come before those of the next: what changes with time looks like an effect";
+    has.then(|| Finding::at("/allocation/nest", message))
 }
 
 /// Returns whether the plan has every run of an arm before those of the next: each loop around the
@@ -347,6 +268,22 @@ fn one_arm_after_another(protocol: &Protocol, drawn: usize) -> bool {
         || outer.map(rounds).all(|rounds| rounds == 1) && inner.map(rounds).any(|rounds| rounds > 1)
 }
 
+fn too_few_tasks(subject: &Subject<'_>) -> Option<Finding> {
+    few_tasks(subject.draft, subject.tasks, &subject.drawn.confirmatory)
+}
+
+fn unequal_limits(subject: &Subject<'_>) -> Option<Finding> {
+    let arms = &subject.protocol.arms;
+    let first = &arms.first()?.id;
+    let (i, key) = unequal_limit(arms)?;
+    let message = format!(
+        "`{}` has another {key} than `{first}`: an arm may win by what it may use, not by what it does",
+        arms[i].id
+    );
+    let label = limit_text(&arms[0], key).map(|limit| format!("`{first}` has {limit}"));
+    Some(Finding::at(format!("/arms/{i}/{key}"), message).label(label))
+}
+
 /// Returns the first arm that has another limit than the first one, and which.
 fn unequal_limit(arms: &[Arm]) -> Option<(usize, &'static str)> {
     (1..arms.len()).find_map(|i| {
@@ -356,75 +293,94 @@ fn unequal_limit(arms: &[Arm]) -> Option<(usize, &'static str)> {
     })
 }
 
-/// Says that the primary test cannot reach its level, whatever the runs say.
-///
-/// The tests of signs and ranks have a smallest p: all units on one side, of 2^n ways. The other
-/// test needs two units to see any spread.
-fn few_tasks(draft: &Draft, tasks: &[Task], drawn: &[usize]) -> Option<Few> {
-    let analysis = draft.analysis.as_ref()?;
-    let field = analysis.cluster.as_deref().filter(|field| *field != "none");
-    let units = match field {
-        None => drawn.len(),
-        Some(field) => {
-            let values = drawn
-                .iter()
-                .map(|i| tasks[*i].fields.get(field).map(Value::to_string));
-            let values: BTreeSet<_> = values.flatten().collect();
-            values.len()
+fn unlimited_voids(subject: &Subject<'_>) -> Option<Finding> {
+    let message =
+        "a block may be voided without limit: runs could be repeated until they look as wished";
+    let has = subject.protocol.attempts.voids_max.is_none();
+    has.then(|| Finding::at("/attempts/voids_max", message))
+}
+
+fn no_control(subject: &Subject<'_>) -> Option<Finding> {
+    let controls = &subject.draft.controls;
+    let without = |expect| !controls.iter().any(|one| one.expect == expect);
+    let message = match (without(Expect::AllResolved), without(Expect::NoneResolved)) {
+        (true, true) => {
+            "there is no control: nothing shows that the instrument sees a right answer, or that it refuses a wrong one"
         }
+        (true, false) => {
+            "there is no positive control: nothing shows that the instrument sees a right answer"
+        }
+        (false, true) => {
+            "there is no negative control: nothing shows that the instrument refuses a wrong answer"
+        }
+        (false, false) => return None,
     };
-    if units == 0 {
-        return None;
-    }
-    let primary = &analysis.primary;
-    let sides = match (primary.alternative, primary.objective) {
-        (None | Some(Alternative::TwoSided), None | Some(Objective::Superiority)) => 1,
-        _ => 0,
-    };
-    // The smallest p is 1 / 2^halvings.
-    let halvings = match primary.test? {
-        Test::TCr2 if units > 1 => return None,
-        Test::TCr2 => 0,
-        Test::SignFlip | Test::Wilcoxon | Test::McnemarExact => units.saturating_sub(sides),
-        Test::McnemarMid => (units + 1).saturating_sub(sides),
-    };
-    let level: Share = analysis.alpha.unwrap_or(0.05).to_string().parse().ok()?;
-    let ways = |halvings: usize| 1_u128 << halvings.min(63);
-    let reached = |halvings: usize| u128::from(level.den) <= u128::from(level.num) * ways(halvings);
-    if reached(halvings) {
-        return None;
-    }
-    let more = match primary.test? {
-        Test::TCr2 => 1,
-        _ => (1..63).find(|more| reached(halvings + more)).unwrap_or(63),
-    };
-    let what = if field.is_some() { "cluster" } else { "task" };
-    let plural = if units == 1 { "" } else { "s" };
-    let least = match ways(halvings) {
-        1 => "1".to_owned(),
-        ways => format!("1/{ways}"),
-    };
-    let pointer = match &draft.draw {
-        Some(draw) if draw.size.is_some() => "/draw/size",
-        _ => "/tasks/frame",
-    };
-    let message = format!(
-        "with {units} {what}{plural} the smallest possible p is {least}, above alpha: the verdict can only be descriptive"
-    );
-    Some(Few {
-        pointer,
-        message,
-        label: format!("at least {} {what}s are needed", units + more),
+    Some(Finding {
+        place: Place::File,
+        message: message.to_owned(),
+        label: None,
     })
 }
 
-/// Keeps the first finding of each code: one limitation answers them all.
-fn first_of_each(found: Vec<Weakness>) -> Vec<Weakness> {
-    let mut kept: Vec<Weakness> = Vec::new();
-    for weakness in found {
-        if !kept.iter().any(|earlier| earlier.code == weakness.code) {
-            kept.push(weakness);
-        }
-    }
-    kept
+fn missing_unbounded(subject: &Subject<'_>) -> Option<Finding> {
+    let primary = &subject.draft.analysis.as_ref()?.primary.outcome.0;
+    let mut outcomes = subject.protocol.outcomes.iter();
+    let i = outcomes.position(|outcome| outcome.id == *primary)?;
+    let outcome = &subject.protocol.outcomes[i];
+    // That a binary outcome must say what a missing value counts as is told there.
+    let said = subject.draft.outcomes[i].missing.is_some();
+    let has = outcome.kind != OutcomeKind::Binary || (said && outcome.missing.is_none());
+    has.then(|| {
+        let message = format!(
+            "a missing value of the primary outcome `{}` has no worst case: an arm may win by losing its bad runs",
+            outcome.id
+        );
+        Finding::at(format!("/outcomes/{i}/missing"), message)
+    })
+}
+
+/// Finds the first arm whose program no probe and no digest holds to its version.
+fn unpinned_command(subject: &Subject<'_>) -> Option<Finding> {
+    let programs = subject.protocol.arms.iter().enumerate();
+    let mut programs = programs.map(|(i, arm)| (i, arm.command.first().map_or("", String::as_str)));
+    let (i, program) = programs.find(|(_, program)| {
+        let mut probes = subject.draft.probes.iter();
+        let probed = probes.any(|probe| probe.command.0.first().is_some_and(|one| one == program));
+        let digested = program.contains('/') && !program.starts_with('/');
+        !probed && !digested
+    })?;
+    let message = format!(
+        "`{program}` is neither probed nor digested: another version could run in the middle of the study, unnoticed"
+    );
+    Some(Finding::at(format!("/arms/{i}/command"), message))
+}
+
+fn timeout_unscored(subject: &Subject<'_>) -> Option<Finding> {
+    let message = "a run that meets its limit has no outcome: an arm may win by being slow where it would fail";
+    let has = subject.protocol.scoring.on_timeout == ScoreWord::Unjudged;
+    has.then(|| Finding::at("/scoring/on_timeout", message))
+}
+
+fn late_reports(subject: &Subject<'_>) -> Option<Finding> {
+    let message = "a report after the deadline counts until a start closes the run: who starts the next run decides whether it does";
+    let has = subject.protocol.attempts.late_report == LateReport::UntilClosed;
+    has.then(|| Finding::at("/attempts/late_report", message))
+}
+
+fn outcomes_unsealed(subject: &Subject<'_>) -> Option<Finding> {
+    let message = "outcomes by arm can be seen while the study runs: who sees them may stop, void or deviate accordingly";
+    let has = !subject.protocol.sealed();
+    has.then(|| Finding::at("/analysis/seal", message))
+}
+
+fn unlimited_attempts(subject: &Subject<'_>) -> Option<Finding> {
+    let message = "a slot may be attempted until it is judged: an arm that is hard to judge gets more tries than the other";
+    let has = subject.protocol.attempts.per_slot.is_none();
+    has.then(|| Finding::at("/attempts/per_slot", message))
+}
+
+fn draw_can_grow(subject: &Subject<'_>) -> Option<Finding> {
+    let message = "tasks may be added after outcomes have been seen: the draw could stop where the result is pleasing";
+    let has = subject.protocol.draw.grows;
+    has.then(|| Finding::at("/draw/grows", message))
 }
