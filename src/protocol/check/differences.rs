@@ -26,21 +26,7 @@ impl Checker<'_> {
         // That the reference is none of the arms is told there.
         let reference = arms.iter().position(is_reference);
         for (i, arm) in arms.iter().enumerate() {
-            for (j, word) in arm
-                .differs
-                .iter()
-                .enumerate()
-                .filter(|(_, word)| !DIFFERENCES.contains(&word.as_str()))
-            {
-                let message = format!("`{word}` is not a key in which arms can differ");
-                self.unknown(
-                    Code::Word,
-                    Place::Value(format!("/arms/{i}/differs/{j}")),
-                    message,
-                    word,
-                    DIFFERENCES,
-                );
-            }
+            self.difference_words(i, arm);
             let Some(reference) = reference.filter(|reference| *reference != i) else {
                 continue;
             };
@@ -49,58 +35,66 @@ impl Checker<'_> {
             }
             for (key, differs) in differing(&arms[reference], arm) {
                 let refused = |arm: usize| self.was_refused(&format!("/arms/{arm}/{key}"));
-                if refused(i) || refused(reference) {
-                    continue;
+                if differs && !refused(i) && !refused(reference) {
+                    self.difference(i, arm, &arms[reference], key);
                 }
-                if differs && key == "containment" {
-                    let message = format!(
-                        "`{}` has another containment than `{}`; it is equal for all arms",
-                        arm.id, arms[reference].id
-                    );
-                    let place = Place::Value(format!("/arms/{i}/{key}"));
-                    self.push(
-                        Defect::new(Code::ArmsDiffer, place, message)
-                            .note("write it once, under [execution]"),
-                    );
-                    continue;
-                }
-                // A word that is nearly the key is told as a slip of its own.
-                let means = |word: &String| {
-                    word == key || nearest(word, DIFFERENCES.iter().copied()) == Some(key)
-                };
-                if !differs || arm.differs.iter().any(means) {
-                    continue;
-                }
-                let declared = if arm.differs.is_empty() {
-                    "nothing".to_owned()
-                } else {
-                    arm.differs.join(", ")
-                };
-                let message = format!(
-                    "`{}` may differ from `{}` in {declared}, but its {key} differs too",
-                    arm.id, arms[reference].id
-                );
-                let mut words = arm.differs.clone();
-                words.push(key.to_owned());
-                let limits = if LIMITS.contains(&key) {
-                    ", and the limitation `unequal-limits`"
-                } else {
-                    ""
-                };
-                let defect = Defect::new(
-                    Code::ArmsDiffer,
-                    Place::Value(format!("/arms/{i}/{key}")),
-                    message,
-                )
-                .note(format!(
-                    "make them equal, or declare it: differs = {words:?}{limits}"
-                ));
-                self.push(match limit_text(&arms[reference], key) {
-                    Some(limit) => defect.label(format!("`{}` has {limit}", arms[reference].id)),
-                    None => defect,
-                });
             }
         }
+    }
+
+    /// Refuses words of an arm's `differs` that are no keys in which arms can differ.
+    fn difference_words(&mut self, i: usize, arm: &Arm) {
+        let words = arm.differs.iter().enumerate();
+        for (j, word) in words.filter(|(_, word)| !DIFFERENCES.contains(&word.as_str())) {
+            let message = format!("`{word}` is not a key in which arms can differ");
+            let place = Place::Value(format!("/arms/{i}/differs/{j}"));
+            self.unknown(Code::Word, place, message, word, DIFFERENCES);
+        }
+    }
+
+    /// Refuses a key in which an arm does differ, unless it declares that.
+    fn difference(&mut self, i: usize, arm: &Arm, reference: &Arm, key: &str) {
+        let place = Place::Value(format!("/arms/{i}/{key}"));
+        if key == "containment" {
+            let message = format!(
+                "`{}` has another containment than `{}`; it is equal for all arms",
+                arm.id, reference.id
+            );
+            self.push(
+                Defect::new(Code::ArmsDiffer, place, message)
+                    .note("write it once, under [execution]"),
+            );
+            return;
+        }
+        // A word that is nearly the key is told as a slip of its own.
+        let means =
+            |word: &String| word == key || nearest(word, DIFFERENCES.iter().copied()) == Some(key);
+        if arm.differs.iter().any(means) {
+            return;
+        }
+        let declared = if arm.differs.is_empty() {
+            "nothing".to_owned()
+        } else {
+            arm.differs.join(", ")
+        };
+        let message = format!(
+            "`{}` may differ from `{}` in {declared}, but its {key} differs too",
+            arm.id, reference.id
+        );
+        let mut words = arm.differs.clone();
+        words.push(key.to_owned());
+        let limits = if LIMITS.contains(&key) {
+            ", and the limitation `unequal-limits`"
+        } else {
+            ""
+        };
+        let defect = Defect::new(Code::ArmsDiffer, place, message).note(format!(
+            "make them equal, or declare it: differs = {words:?}{limits}"
+        ));
+        self.push(match limit_text(reference, key) {
+            Some(limit) => defect.label(format!("`{}` has {limit}", reference.id)),
+            None => defect,
+        });
     }
 }
 

@@ -59,7 +59,7 @@ pub(super) fn unenforced(draft: &Draft, value: &Value) -> Vec<Place> {
 /// Returns the keys whose word, not whose presence, is out of reach.
 fn unbuilt_words(draft: &Draft) -> Vec<String> {
     let mut found = Vec::new();
-    let mut refuse = |unbuilt: bool, pointer: String| {
+    let mut add = |unbuilt: bool, pointer: String| {
         if unbuilt {
             found.push(pointer);
         }
@@ -69,35 +69,35 @@ fn unbuilt_words(draft: &Draft) -> Vec<String> {
     let contained =
         |tier: Option<Containment>| tier.is_some_and(|tier| tier != Containment::Pgroup);
     let git = |workspace: Option<&Workspace>| matches!(workspace, Some(Workspace::Git(_)));
-    refuse(
+    add(
         draft.study.kind == StudyKind::Exploratory,
         "/study/kind".to_owned(),
     );
-    refuse(draft.tasks.frame.0 == "open", "/tasks/frame".to_owned());
-    refuse(
+    add(draft.tasks.is_open(), "/tasks/frame".to_owned());
+    add(
         draw.is_some_and(|draw| draw.grows == Some(true)),
         "/draw/grows".to_owned(),
     );
-    refuse(
+    add(
         draft.allocation.by == Some(OrderBy::Counts),
         "/allocation/by".to_owned(),
     );
-    refuse(draft.is_matrix(), "/allocation/nest".to_owned());
-    refuse(
+    add(draft.is_matrix(), "/allocation/nest".to_owned());
+    add(
         contained(execution.and_then(|execution| execution.containment)),
         "/execution/containment".to_owned(),
     );
-    refuse(
+    add(
         git(execution.and_then(|execution| execution.workspace.as_ref())),
         "/execution/workspace".to_owned(),
     );
     for (i, arm) in draft.arms.iter().enumerate() {
-        refuse(
+        add(
             arm.executed == Some(Executed::Elsewhere),
             format!("/arms/{i}/executed"),
         );
-        refuse(contained(arm.containment), format!("/arms/{i}/containment"));
-        refuse(git(arm.workspace.as_ref()), format!("/arms/{i}/workspace"));
+        add(contained(arm.containment), format!("/arms/{i}/containment"));
+        add(git(arm.workspace.as_ref()), format!("/arms/{i}/workspace"));
     }
     found
 }
