@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{Checker, SHOWN_MAX};
 use crate::protocol::classes::Classes;
 use crate::protocol::defect::{Code, Defect, Place, nearest};
-use crate::protocol::draft::{self, CountText, DEVICES, Draft};
+use crate::protocol::draft::{self, CountText, Draft};
 use crate::protocol::frame::{self, Task};
 use crate::protocol::model::{
     Allocation, ArmsOrder, Attempts, Axis, BlockKind, CauseWord, Draw, DrawMethod, LateReport,
@@ -73,42 +73,6 @@ impl Checker<'_> {
             reason: supersedes.reason.clone(),
             seen: supersedes.seen.clone(),
         })
-    }
-
-    /// Refuses an identifier that some file systems cannot hold.
-    pub(super) fn portable(&mut self, pointer: &str, id: &str) {
-        let stem = id.split('.').next().unwrap_or_default().to_lowercase();
-        if DEVICES.contains(&stem.as_str()) {
-            self.refuse(
-                Code::Id,
-                Place::Value(pointer.to_owned()),
-                format!("`{id}` is a device's name on some systems; choose another"),
-            );
-        }
-    }
-
-    /// Refuses identifiers that are equal, or differ in case alone.
-    pub(super) fn distinct<'d>(&mut self, ids: impl Iterator<Item = (String, &'d str)>) {
-        let mut seen: BTreeMap<String, &str> = BTreeMap::new();
-        for (pointer, id) in ids {
-            match seen.insert(id.to_lowercase(), id) {
-                Some(first) if first == id => {
-                    self.refuse(
-                        Code::DuplicateId,
-                        Place::Value(pointer),
-                        format!("`{id}` is declared twice; rename one"),
-                    );
-                }
-                Some(first) => {
-                    self.refuse(
-                        Code::DuplicateId,
-                        Place::Value(pointer),
-                        format!("`{id}` and `{first}` differ in case alone; rename one"),
-                    );
-                }
-                None => {}
-            }
-        }
     }
 
     /// Reads the frame; without one that can be read there are no tasks, and one defect.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::Checker;
-use crate::protocol::defect::{Code, Defect, Place};
+use crate::protocol::defect::{Code, Place};
 use crate::protocol::draft::{DurationText, ShareText, SizeText, TimeText};
 use crate::units::{Bytes, Micros, Share, Time};
 
@@ -73,20 +73,6 @@ impl Checker<'_> {
                 let message = format!("`{}` is not a time that a calendar since 1970 has", text.0);
                 self.refuse(Code::Range, Place::Value(pointer.to_owned()), message);
                 None
-            }
-        }
-    }
-
-    /// Refuses words that stand twice in a list.
-    pub(super) fn once<W: AsRef<str>>(&mut self, pointer: &str, words: &[W]) {
-        for (i, word) in words.iter().enumerate() {
-            let word = word.as_ref();
-            if words[..i].iter().any(|earlier| earlier.as_ref() == word) {
-                self.push(Defect::new(
-                    Code::DuplicateId,
-                    Place::Value(format!("{pointer}/{i}")),
-                    format!("`{word}` stands twice in this list; remove one"),
-                ));
             }
         }
     }

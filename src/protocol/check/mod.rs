@@ -12,6 +12,7 @@ mod expressions;
 mod few_tasks;
 mod judgement;
 mod literals;
+mod names;
 mod observed;
 mod rules;
 mod secret;
@@ -24,7 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use super::canonical;
-use super::defect::{Code, DEFECTS_MAX, Defect, Place, nearest};
+use super::defect::{Code, DEFECTS_MAX, Defect, Place};
 use super::draft::Draft;
 use super::folder::{Folder, FolderFault};
 use super::frame::{self, Drawn, Task};
@@ -318,16 +319,6 @@ impl Checker<'_> {
         shape::within(&self.refused, pointer)
     }
 
-    /// Returns whether the shape refused a list of tables, or the id of one of them: then a name
-    /// that is not in it may be one that was refused.
-    fn names_refused(&self, list: &str) -> bool {
-        let id = |pointer: &String| {
-            let rest = pointer.strip_prefix(list)?.strip_prefix('/')?;
-            rest.strip_suffix("/id")?.parse::<usize>().ok()
-        };
-        self.was_refused(list) || self.refused.iter().any(|pointer| id(pointer).is_some())
-    }
-
     /// Refuses a table that lacks a key which only sometimes is required.
     fn missing(&mut self, table: &str, key: &str, why: &str) {
         if self.was_refused(&source::child(table, key)) {
@@ -346,16 +337,6 @@ impl Checker<'_> {
 
     fn refuse(&mut self, code: Code, place: Place, message: impl Into<String>) {
         self.push(Defect::new(code, place, message));
-    }
-
-    /// Refuses a name that is not in a list, with the nearest one that is.
-    fn unknown(&mut self, code: Code, place: Place, message: String, name: &str, known: &[&str]) {
-        let defect = Defect::new(code, place, message);
-        self.push(match nearest(name, known.iter().copied()) {
-            Some(near) => defect.label(format!("did you mean `{near}`?")),
-            None if known.is_empty() => defect,
-            None => defect.note(format!("there are: {}", known.join(", "))),
-        });
     }
 
     fn refuse_fault(&mut self, place: Place, path: &str, fault: FolderFault) {

@@ -345,23 +345,6 @@ impl Checker<'_> {
         Some(file.clone())
     }
 
-    /// Refuses names of a list that are no arms of the protocol, or stand twice.
-    pub(super) fn arm_list(&mut self, draft: &Draft, pointer: &str, names: &[&str]) {
-        self.once(pointer, names);
-        for (i, name) in names.iter().enumerate() {
-            self.known_arm(draft, Place::Value(format!("{pointer}/{i}")), name);
-        }
-    }
-
-    /// Refuses a name that is no arm of the protocol.
-    pub(super) fn known_arm(&mut self, draft: &Draft, place: Place, name: &str) {
-        let arms: Vec<&str> = draft.arms.iter().map(|arm| arm.id.0.as_str()).collect();
-        if !arms.contains(&name) && !self.names_refused("/arms") {
-            let message = format!("`{name}` is not an arm of this protocol");
-            self.unknown(Code::UnknownArm, place, message, name, &arms);
-        }
-    }
-
     /// Returns the type of a reading; one whose fields were refused may have any.
     fn reading_type(&self, i: usize, reading: &draft::Reading) -> Type {
         let pointer = format!("/readings/{i}/fields");
