@@ -276,13 +276,8 @@ impl Checker<'_> {
                     self.refuse(Code::UnknownOutcome, place, message);
                 }
                 // That the primary outcome is unknown is told there.
-                None if named.is_none() || self.names_refused("/outcomes") => {}
-                None => {
-                    let ids: Vec<&str> =
-                        draft.outcomes.iter().map(|one| one.id.0.as_str()).collect();
-                    let message = format!("`{outcome}` is not an outcome of this protocol");
-                    self.unknown(Code::UnknownOutcome, place, message, &outcome, &ids);
-                }
+                None if named.is_none() => {}
+                None => self.known_outcome(draft, place, &outcome),
             }
             controls.push(Control {
                 id: control.id.0.clone(),

@@ -93,6 +93,15 @@ impl Checker<'_> {
         }
     }
 
+    /// Refuses a name that is no outcome of the protocol.
+    pub(super) fn known_outcome(&mut self, draft: &Draft, place: Place, name: &str) {
+        let outcomes: Vec<&str> = draft.outcomes.iter().map(|one| one.id.0.as_str()).collect();
+        if !outcomes.contains(&name) && !self.names_refused("/outcomes") {
+            let message = format!("`{name}` is not an outcome of this protocol");
+            self.unknown(Code::UnknownOutcome, place, message, name, &outcomes);
+        }
+    }
+
     /// Refuses names of a list that are no arms of the protocol, or stand twice.
     pub(super) fn arm_list(&mut self, draft: &Draft, pointer: &str, names: &[&str]) {
         self.once(pointer, names);
