@@ -43,6 +43,14 @@ impl Checker<'_> {
             "/analysis/missing_share_max",
             analysis.missing_share_max.as_ref(),
         );
+        let slip = self.primary(draft, analysis);
+        self.secondaries(draft, analysis, slip.as_deref());
+        self.passes(draft, analysis);
+        Some(with_defaults(value.get("analysis")?))
+    }
+
+    /// Checks the comparison that decides; returns why its test cannot be made.
+    fn primary(&mut self, draft: &Draft, analysis: &Analysis) -> Option<String> {
         let primary = &analysis.primary;
         let table = "/analysis/primary";
         let asked = of_primary(primary);
@@ -54,6 +62,11 @@ impl Checker<'_> {
             let place = Place::Value(format!("{table}/test"));
             self.refuse(Code::Analysis, place, slip);
         }
+        slip
+    }
+
+    /// Checks the further comparisons; `slip` is why the primary's test cannot be made.
+    fn secondaries(&mut self, draft: &Draft, analysis: &Analysis, slip: Option<&str>) {
         let ids = analysis
             .secondary
             .iter()
@@ -61,7 +74,7 @@ impl Checker<'_> {
             .map(|(i, one)| (format!("/analysis/secondary/{i}/id"), one.id.0.as_str()));
         self.distinct(ids);
         for (i, secondary) in analysis.secondary.iter().enumerate() {
-            let asked = of_secondary(i, secondary, primary);
+            let asked = of_secondary(i, secondary, &analysis.primary);
             let place = Place::Value(format!("{}/outcome", asked.table));
             self.known_outcome(draft, place, asked.outcome);
             if secondary.objective.is_some() || secondary.margin.is_some() {
@@ -70,14 +83,12 @@ impl Checker<'_> {
             // What the primary's test cannot do is told there.
             let own = test_slip(draft, analysis, &asked);
             if let Some(own) =
-                own.filter(|own| secondary.test.is_some() || Some(own) != slip.as_ref())
+                own.filter(|own| secondary.test.is_some() || Some(own.as_str()) != slip)
             {
                 let place = Place::Value(format!("{}/test", asked.table));
                 self.refuse(Code::Analysis, place, own);
             }
         }
-        self.passes(draft, analysis);
-        Some(with_defaults(value.get("analysis")?))
     }
 
     fn compared(&mut self, draft: &Draft, analysis: &Analysis) {
