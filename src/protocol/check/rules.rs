@@ -1,7 +1,6 @@
 //! Checks what makes starts wait or end: stages, outage, readings, stops, holds, budgets.
 //!
-//! The engine of this version obeys few of these tables, and none is registered then; what they say
-//! is checked all the same.
+//! What a version does not enforce (`enforced`) is checked all the same.
 
 use serde_json::Value;
 
