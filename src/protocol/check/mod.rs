@@ -2,14 +2,21 @@
 //!
 //! Shape first (`shape`), then meaning, table by table; each finding goes on one pile. What lies
 //! where the shape already refused something is dropped, so that one slip makes one defect.
+//!
+//! - the tables: `design`, `execution`, `observed`, `judgement`, `analysis`, `attempts`, `rules`;
+//! - what stands in many tables: `names`, `literals`, `expressions`, `templates`, `files`, `secret`;
+//! - the whole: `differences` of arms, `weakness` and `few_tasks`, `enforced`;
+//! - `told`: in which order findings are told.
 
 mod analysis;
+mod attempts;
 mod design;
 mod differences;
 mod enforced;
 mod execution;
 mod expressions;
 mod few_tasks;
+mod files;
 mod judgement;
 mod literals;
 mod names;
@@ -17,23 +24,22 @@ mod observed;
 mod rules;
 mod secret;
 mod templates;
+mod told;
 mod weakness;
 
-use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
 use super::canonical;
-use super::defect::{Code, DEFECTS_MAX, Defect, Place};
+use super::defect::{Code, Defect, Place};
 use super::draft::Draft;
-use super::folder::{Folder, FolderFault};
+use super::folder::Folder;
 use super::frame::{self, Drawn, Task};
 use super::model::Protocol;
 use super::registration::Registration;
 use super::shape;
-use super::source::{self, Source, line_of};
-use super::template;
+use super::source::{self, Source};
 use crate::units::Digest;
 pub use weakness::is_weakness;
 
@@ -78,73 +84,13 @@ pub fn check(bytes: &[u8], folder: &dyn Folder) -> Result<Checked, Vec<Defect>> 
     defects.append(&mut checker.defects);
     match checked {
         Some(checked) if defects.is_empty() => Ok(checked),
-        _ => {
-            defects.sort_by_cached_key(|defect| {
-                (defect.file.clone(), source.span(&defect.place).start)
-            });
-            defects.dedup();
-            let line = |defect: &Defect| line_of(text, source.span(&defect.place).start);
-            let mut defects = each_name_once(defects, line);
-            if defects.len() > DEFECTS_MAX {
-                let more = defects.len() - DEFECTS_MAX;
-                let message = format!("{more} more defects are not shown; mend these first");
-                defects.truncate(DEFECTS_MAX);
-                defects.push(Defect::new(Code::TooLarge, Place::File, message));
-            }
-            Err(defects)
-        }
+        _ => Err(told::in_order(defects, text, &source)),
     }
 }
 
 /// Returns a table's meaning where there is one; nothing where it was refused.
 fn all_or_none<T>(given: bool, meaning: Option<T>) -> Option<Option<T>> {
     (given == meaning.is_some()).then_some(meaning)
-}
-
-/// How many more lines are named for a name that stands on many.
-const LINES_MAX: usize = 20;
-
-/// Tells a name that is nowhere declared once, with the other lines that have it.
-fn each_name_once(defects: Vec<Defect>, line: impl Fn(&Defect) -> usize) -> Vec<Defect> {
-    const NAMES: &[Code] = &[
-        Code::UnknownKey,
-        Code::UnknownName,
-        Code::UnknownArm,
-        Code::UnknownOutcome,
-    ];
-    let mut told: Vec<(Defect, BTreeSet<usize>)> = Vec::new();
-    let mut names: BTreeMap<(Code, String), usize> = BTreeMap::new();
-    for defect in defects {
-        let first = match names.entry((defect.code, defect.message.clone())) {
-            Entry::Occupied(first) if NAMES.contains(&defect.code) => *first.get(),
-            entry => {
-                entry.or_insert(told.len());
-                told.push((defect, BTreeSet::new()));
-                continue;
-            }
-        };
-        let lines = &mut told[first].1;
-        if first < DEFECTS_MAX && lines.len() < LINES_MAX {
-            lines.insert(line(&defect));
-        }
-    }
-    let with_lines = |(mut defect, mut lines): (Defect, BTreeSet<usize>)| {
-        if !lines.is_empty() {
-            lines.remove(&line(&defect));
-        }
-        let lines: Vec<String> = lines.iter().map(usize::to_string).collect();
-        let same = match lines.as_slice() {
-            [] => return defect,
-            [only] => format!("the same on line {only}"),
-            [rest @ .., last] => format!("the same on lines {} and {last}", rest.join(", ")),
-        };
-        defect.note = Some(match defect.note {
-            Some(note) => format!("{note}; {same}"),
-            None => same,
-        });
-        defect
-    };
-    told.into_iter().map(with_lines).collect()
 }
 
 /// Reads the draft types; what they refuse and the schema does not is a defect all the same.
@@ -337,105 +283,5 @@ impl Checker<'_> {
 
     fn refuse(&mut self, code: Code, place: Place, message: impl Into<String>) {
         self.push(Defect::new(code, place, message));
-    }
-
-    fn refuse_fault(&mut self, place: Place, path: &str, fault: FolderFault) {
-        self.refuse(fault.code, place, format!("`{path}`: {}", fault.message));
-    }
-
-    /// Binds a file or folder by its digest, once.
-    fn bind(&mut self, path: &str) -> Result<(), FolderFault> {
-        if !self.files.contains_key(path) {
-            let digest = self.folder.digest(path)?;
-            self.files.insert(path.to_owned(), digest);
-        }
-        Ok(())
-    }
-
-    /// Refuses a path that is not plainly inside its folder.
-    fn inside(&mut self, place: Place, path: &str) -> bool {
-        let plain =
-            |part: &str| !part.is_empty() && part != "." && part != ".." && !part.contains('\\');
-        let inside = path.trim_end_matches('/').split('/').all(plain);
-        if !inside {
-            self.refuse(
-                Code::Path,
-                place,
-                format!("`{path}` must be a relative path without `..`, inside its folder"),
-            );
-        }
-        inside
-    }
-
-    /// Binds what the tasks' own folders hold, for everything that reads them.
-    fn files_of_tasks(&mut self, protocol: &Protocol, tasks: &[Task], drawn: &Drawn) {
-        let judged = protocol.judge.is_some() || !protocol.controls.is_empty();
-        let mut templates: Vec<(Place, String)> = Vec::new();
-        if let Some(judge) = &protocol.judge {
-            for (to, from) in &judge.files {
-                templates.push((
-                    Place::Value(source::child("/judge/files", to)),
-                    from.clone(),
-                ));
-            }
-        }
-        let base = &protocol.execution.workspace;
-        if let Some(copy) = base.copied() {
-            let place = Place::Value("/execution/workspace".to_owned());
-            templates.push((place, copy.to_owned()));
-        }
-        for (i, arm) in protocol.arms.iter().enumerate() {
-            match arm.execution.workspace.copied() {
-                Some(copy) if arm.execution.workspace != *base => {
-                    let place = Place::Value(format!("/arms/{i}/workspace"));
-                    templates.push((place, copy.to_owned()));
-                }
-                _ => {}
-            }
-        }
-        if judged && tasks.iter().any(|task| task.text("dir").is_some()) {
-            templates.push((
-                Place::Value("/tasks/frame".to_owned()),
-                "{task.dir}".to_owned(),
-            ));
-        }
-        for (place, text) in templates {
-            self.bind_for_each(
-                &place,
-                &text,
-                drawn
-                    .confirmatory
-                    .iter()
-                    .chain(&drawn.pilot)
-                    .map(|i| &tasks[*i]),
-            );
-        }
-    }
-
-    fn bind_for_each<'t>(
-        &mut self,
-        place: &Place,
-        text: &str,
-        tasks: impl Iterator<Item = &'t Task>,
-    ) {
-        let mut shown = 0;
-        for task in tasks {
-            let Ok(path) = template::fill(text, |name| task.fill(name)) else {
-                continue;
-            };
-            if shown == SHOWN_MAX {
-                return;
-            }
-            let before = self.defects.len();
-            if self.inside(place.clone(), &path)
-                && let Err(fault) = self.bind(path.trim_end_matches('/'))
-            {
-                self.refuse_fault(place.clone(), &path, fault);
-            }
-            shown += usize::from(self.defects.len() > before);
-            if template::holes(text).is_empty() {
-                return;
-            }
-        }
     }
 }
