@@ -193,6 +193,26 @@ impl Checker<'_> {
         if let Some(cleanup) = &arm.cleanup {
             self.command(&format!("{table}/cleanup"), &cleanup.0);
         }
+        let execution = self.arm_execution(&table, arm, base);
+        if arm.grace.is_some() {
+            self.grace_fits(&table, &execution);
+        }
+        Arm {
+            id: arm.id.0.clone(),
+            command: arm.command.0.clone(),
+            executed: arm.executed.unwrap_or(Executed::Here),
+            files: arm
+                .files
+                .iter()
+                .map(|(to, from)| (to.clone(), from.0.clone()))
+                .collect(),
+            differs: arm.differs.clone(),
+            execution,
+        }
+    }
+
+    /// Returns how an arm is executed: as all are, unless it says otherwise.
+    fn arm_execution(&mut self, table: &str, arm: &draft::Arm, base: &Execution) -> Execution {
         let mut execution = base.clone();
         if arm.workspace.is_some() {
             execution.workspace = workspace(arm.workspace.as_ref());
@@ -226,21 +246,7 @@ impl Checker<'_> {
         }
         execution.env = arm.env.clone().unwrap_or(execution.env);
         execution.env_pass = arm.env_pass.clone().unwrap_or(execution.env_pass);
-        if arm.grace.is_some() {
-            self.grace_fits(&table, &execution);
-        }
-        Arm {
-            id: arm.id.0.clone(),
-            command: arm.command.0.clone(),
-            executed: arm.executed.unwrap_or(Executed::Here),
-            files: arm
-                .files
-                .iter()
-                .map(|(to, from)| (to.clone(), from.0.clone()))
-                .collect(),
-            differs: arm.differs.clone(),
-            execution,
-        }
+        execution
     }
 
     pub(super) fn controls(&mut self, draft: &Draft) -> Vec<Control> {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::Checker;
 use crate::protocol::canonical;
 use crate::protocol::defect::{Code, Defect, Place};
-use crate::protocol::draft::{Draft, ExpressionText, FieldKind};
+use crate::protocol::draft::{Draft, ExpressionText, FieldKind, Reading};
 use crate::protocol::expression::{Expected, Expression, Scope, Slip, Type};
 use crate::protocol::frame::Task;
 
@@ -43,6 +43,36 @@ impl Checker<'_> {
             scope.insert("observed".to_owned(), Type::Any);
         }
         scope
+    }
+
+    /// Returns the names that stops, holds and stages may read.
+    pub(super) fn rule_scope(&self, draft: &Draft) -> Scope {
+        let readings = draft
+            .readings
+            .iter()
+            .enumerate()
+            .map(|(i, reading)| (reading.id.0.clone(), self.reading_type(i, reading)));
+        let stages = draft
+            .stages
+            .iter()
+            .map(|stage| (stage.id.0.clone(), object([("complete", Type::Bool)])));
+        Scope::from([
+            (
+                "readings".to_owned(),
+                self.named("/readings", readings.collect()),
+            ),
+            ("stages".to_owned(), self.named("/stages", stages.collect())),
+            ("now".to_owned(), Type::Time),
+        ])
+    }
+
+    /// Returns the type of a reading; one whose fields were refused may have any.
+    pub(super) fn reading_type(&self, i: usize, reading: &Reading) -> Type {
+        let pointer = format!("/readings/{i}/fields");
+        Type::Object {
+            fields: self.declared(&pointer, &reading.fields),
+            closed: !self.was_refused(&pointer),
+        }
     }
 
     fn task_type(&self, draft: &Draft, tasks: &[Task]) -> Type {

@@ -23,32 +23,38 @@ impl Checker<'_> {
         self.distinct(places.map(|(i, id)| (format!("/stages/{i}/id"), *id)));
         let mut scope = scope.clone();
         scope.insert("gates".to_owned(), object([("go", Type::Bool)]));
-        let mut stages = Some(Vec::new());
-        for (i, stage) in draft.stages.iter().enumerate() {
-            let table = format!("/stages/{i}");
-            let opens = stage.opens.as_ref();
-            if let Some(opens) = opens {
-                self.opens_after(&format!("{table}/opens"), &opens.0, &names[i..]);
-            }
-            self.expression_if(&format!("{table}/opens"), opens, &scope, Expected::Bool);
-            let fits = match &stage.fits {
-                Some(fits) => self.fits(draft, &format!("{table}/fits"), fits).map(Some),
-                None => Some(None),
-            };
-            let Some(fits) = fits else {
-                stages = None;
-                continue;
-            };
-            stages.iter_mut().for_each(|stages| {
-                stages.push(Stage {
-                    id: stage.id.0.clone(),
-                    repeats: stage.repeats,
-                    opens: text(stage.opens.as_ref()),
-                    fits: fits.clone(),
-                })
-            });
-        }
-        stages
+        let stages = draft.stages.iter().enumerate();
+        let stages: Vec<Option<Stage>> = stages
+            .map(|(i, stage)| {
+                let table = format!("/stages/{i}");
+                if let Some(opens) = &stage.opens {
+                    self.opens_after(&format!("{table}/opens"), &opens.0, &names[i..]);
+                }
+                self.stage(draft, &table, stage, &scope)
+            })
+            .collect();
+        stages.into_iter().collect()
+    }
+
+    fn stage(
+        &mut self,
+        draft: &Draft,
+        table: &str,
+        stage: &draft::Stage,
+        scope: &Scope,
+    ) -> Option<Stage> {
+        let opens = stage.opens.as_ref();
+        self.expression_if(&format!("{table}/opens"), opens, scope, Expected::Bool);
+        let fits = match &stage.fits {
+            Some(fits) => Some(self.fits(draft, &format!("{table}/fits"), fits)?),
+            None => None,
+        };
+        Some(Stage {
+            id: stage.id.0.clone(),
+            repeats: stage.repeats,
+            opens: text(opens),
+            fits,
+        })
     }
 
     fn fits(&mut self, draft: &Draft, table: &str, fits: &draft::Fits) -> Option<Fits> {
@@ -342,35 +348,5 @@ impl Checker<'_> {
         let file = &draft.switch.as_ref()?.file.0;
         self.inside(Place::Value("/switch/file".to_owned()), file);
         Some(file.clone())
-    }
-
-    /// Returns the type of a reading; one whose fields were refused may have any.
-    fn reading_type(&self, i: usize, reading: &draft::Reading) -> Type {
-        let pointer = format!("/readings/{i}/fields");
-        Type::Object {
-            fields: self.declared(&pointer, &reading.fields),
-            closed: !self.was_refused(&pointer),
-        }
-    }
-
-    /// Returns the names that stops, holds and stages may read.
-    pub(super) fn rule_scope(&self, draft: &Draft) -> Scope {
-        let readings = draft
-            .readings
-            .iter()
-            .enumerate()
-            .map(|(i, reading)| (reading.id.0.clone(), self.reading_type(i, reading)));
-        let stages = draft
-            .stages
-            .iter()
-            .map(|stage| (stage.id.0.clone(), object([("complete", Type::Bool)])));
-        Scope::from([
-            (
-                "readings".to_owned(),
-                self.named("/readings", readings.collect()),
-            ),
-            ("stages".to_owned(), self.named("/stages", stages.collect())),
-            ("now".to_owned(), Type::Time),
-        ])
     }
 }
