@@ -66,118 +66,94 @@ impl Checker<'_> {
             );
         }
         for hole in template::holes(text) {
-            if RUN_HOLES.contains(&hole.name) {
-                continue;
-            }
             let place = Place::Within(pointer.to_owned(), hole.range.clone());
-            if hole.name.strip_prefix("task.").is_none() {
-                let near = nearest(hole.name, RUN_HOLES.iter().copied());
-                let defect = Defect::new(
-                    Code::Template,
-                    place,
-                    format!("`{{{}}}` is not a name that templates know", hole.name),
-                );
-                self.push(match near {
-                    Some(near) => defect.label(format!("did you mean `{{{near}}}`?")),
-                    None => defect.note(format!(
-                        "they know {{task.<field>}}, {}",
-                        RUN_HOLES
-                            .iter()
-                            .map(|name| format!("{{{name}}}"))
-                            .collect::<Vec<_>>()
-                            .join(", ")
-                    )),
-                });
-                continue;
-            }
-            let mut without = tasks.iter().filter(|task| task.fill(hole.name).is_none());
-            if let Some(first) = without.next() {
-                let field = hole.name.trim_start_matches("task.");
-                let message = match without.count() + 1 {
-                    all if all == tasks.len() => format!("no task has the field `{field}`"),
-                    1 => format!("the task `{}` has no text or number `{field}`", first.id),
-                    some => format!(
-                        "{some} tasks have no text or number `{field}`, the first is `{}`",
-                        first.id
-                    ),
-                };
-                let fields = frame::field_names(tasks);
-                let near = nearest(field, fields.iter().map(String::as_str));
-                let defect = Defect::new(Code::Template, place, message);
-                self.push(match near.filter(|near| *near != field) {
-                    Some(near) => defect.label(format!("did you mean `{{task.{near}}}`?")),
-                    None => defect.note("give every task of the frame this field"),
-                });
+            match hole.name.strip_prefix("task.") {
+                _ if RUN_HOLES.contains(&hole.name) => {}
+                Some(field) => self.task_hole(place, hole.name, field, tasks),
+                None => self.unknown_hole(place, hole.name),
             }
         }
+    }
+
+    fn unknown_hole(&mut self, place: Place, name: &str) {
+        let message = format!("`{{{name}}}` is not a name that templates know");
+        let defect = Defect::new(Code::Template, place, message);
+        self.push(match nearest(name, RUN_HOLES.iter().copied()) {
+            Some(near) => defect.label(format!("did you mean `{{{near}}}`?")),
+            None => defect.note(format!(
+                "they know {{task.<field>}}, {}",
+                RUN_HOLES
+                    .iter()
+                    .map(|name| format!("{{{name}}}"))
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            )),
+        });
+    }
+
+    /// Refuses a hole that not every task fills.
+    fn task_hole(&mut self, place: Place, hole: &str, field: &str, tasks: &[Task]) {
+        let mut without = tasks.iter().filter(|task| task.fill(hole).is_none());
+        let Some(first) = without.next() else { return };
+        let message = match without.count() + 1 {
+            all if all == tasks.len() => format!("no task has the field `{field}`"),
+            1 => format!("the task `{}` has no text or number `{field}`", first.id),
+            some => format!(
+                "{some} tasks have no text or number `{field}`, the first is `{}`",
+                first.id
+            ),
+        };
+        let fields = frame::field_names(tasks);
+        let near = nearest(field, fields.iter().map(String::as_str));
+        let defect = Defect::new(Code::Template, place, message);
+        self.push(match near.filter(|near| *near != field) {
+            Some(near) => defect.label(format!("did you mean `{{task.{near}}}`?")),
+            None => defect.note("give every task of the frame this field"),
+        });
     }
 }
 
 /// Returns every template of a protocol with its place.
 fn template_texts(draft: &Draft) -> Vec<(String, String)> {
     let mut texts = Vec::new();
+    let mut command = |pointer: String, command: Option<&CommandText>| {
+        let words = command.into_iter().flat_map(|command| &command.0);
+        let words = words.enumerate();
+        texts.extend(words.map(|(i, word)| (child(&pointer, i), word.clone())));
+    };
     for (i, arm) in draft.arms.iter().enumerate() {
-        texts.extend(list_texts(&format!("/arms/{i}/command"), &arm.command.0));
-        texts.extend(env_texts(&format!("/arms/{i}/env"), arm.env.as_ref()));
-        texts.extend(copy_text(
-            &format!("/arms/{i}/workspace"),
-            arm.workspace.as_ref(),
-        ));
+        command(format!("/arms/{i}/command"), Some(&arm.command));
+        command(format!("/arms/{i}/cleanup"), arm.cleanup.as_ref());
     }
     for (i, control) in draft.controls.iter().enumerate() {
-        texts.extend(list_texts(
-            &format!("/controls/{i}/command"),
-            &control.command.0,
-        ));
+        command(format!("/controls/{i}/command"), Some(&control.command));
     }
-    if let Some(execution) = &draft.execution {
-        texts.extend(env_texts("/execution/env", Some(&execution.env)));
-        texts.extend(copy_text(
-            "/execution/workspace",
-            execution.workspace.as_ref(),
-        ));
+    let (execution, preflight) = (draft.execution.as_ref(), draft.preflight.as_ref());
+    let cleanup = execution.and_then(|execution| execution.cleanup.as_ref());
+    command("/execution/cleanup".to_owned(), cleanup);
+    let checks = preflight.map(|preflight| &preflight.command);
+    command("/preflight/command".to_owned(), checks);
+    let judges = draft.judge.as_ref().map(|judge| &judge.command);
+    command("/judge/command".to_owned(), judges);
+
+    for (i, arm) in draft.arms.iter().enumerate() {
+        texts.extend(table_texts(&format!("/arms/{i}/env"), arm.env.as_ref()));
+        let workspace = arm.workspace.as_ref();
+        texts.extend(copy_text(&format!("/arms/{i}/workspace"), workspace));
     }
-    let commands: [(String, Option<&CommandText>); 2] = [
-        (
-            "/execution/cleanup".to_owned(),
-            draft
-                .execution
-                .as_ref()
-                .and_then(|table| table.cleanup.as_ref()),
-        ),
-        (
-            "/preflight/command".to_owned(),
-            draft.preflight.as_ref().map(|table| &table.command),
-        ),
-    ];
-    let cleanups = draft.arms.iter().enumerate();
-    let cleanups = cleanups.map(|(i, arm)| (format!("/arms/{i}/cleanup"), arm.cleanup.as_ref()));
-    for (pointer, command) in commands.into_iter().chain(cleanups) {
-        if let Some(command) = command {
-            texts.extend(list_texts(&pointer, &command.0));
-        }
+    if let Some(execution) = execution {
+        texts.extend(table_texts("/execution/env", Some(&execution.env)));
+        let workspace = execution.workspace.as_ref();
+        texts.extend(copy_text("/execution/workspace", workspace));
     }
-    if let Some(judge) = &draft.judge {
-        texts.extend(list_texts("/judge/command", &judge.command.0));
-        texts.extend(
-            judge
-                .files
-                .iter()
-                .map(|(to, from)| (child("/judge/files", to), from.clone())),
-        );
-    }
+    let files = draft.judge.as_ref().map(|judge| &judge.files);
+    texts.extend(table_texts("/judge/files", files));
     texts
 }
 
-fn list_texts(pointer: &str, parts: &[String]) -> impl Iterator<Item = (String, String)> {
-    parts
-        .iter()
-        .enumerate()
-        .map(move |(i, part)| (child(pointer, i), part.clone()))
-}
-
-fn env_texts(pointer: &str, env: Option<&BTreeMap<String, String>>) -> Vec<(String, String)> {
-    env.into_iter()
+fn table_texts(pointer: &str, table: Option<&BTreeMap<String, String>>) -> Vec<(String, String)> {
+    table
+        .into_iter()
         .flatten()
         .map(|(name, text)| (child(pointer, name), text.clone()))
         .collect()
