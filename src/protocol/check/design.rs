@@ -131,9 +131,8 @@ impl Checker<'_> {
     /// A task without a split, or with one that is nearly a declared one, is a slip of the frame;
     /// any other split that tasks have is missing in the table.
     fn splits(&mut self, draft: &Draft, path: &str, bytes: &[u8], tasks: &[Task]) -> bool {
-        let table = "/tasks/splits";
         let Some(splits) = &draft.tasks.splits else {
-            return !self.was_refused(table);
+            return !self.was_refused("/tasks/splits");
         };
         let mut known: Vec<&str> = splits.keys().map(String::as_str).collect();
         let refused = self
@@ -162,69 +161,34 @@ impl Checker<'_> {
         for (i, split) in slips.iter().take(SHOWN_MAX) {
             let start = frame::line_start(bytes, *i);
             let place = Place::Span(start..start + 1);
-            let id = &tasks[*i].id;
-            let defect = match split {
-                Some(split) => {
-                    let message = format!("the split `{split}` of the task `{id}` is not declared");
-                    let near = nearest(split, known.iter().copied()).unwrap_or_default();
-                    Defect::new(Code::UnknownSplit, place, message)
-                        .label(format!("did you mean `{near}`?"))
-                }
-                None => {
-                    let message = format!(
-                        "the task `{id}` has no text `split`, and [tasks.splits] needs one"
-                    );
-                    Defect::new(Code::UnknownSplit, place, message)
-                        .note(format!("the splits are: {}", known.join(", ")))
-                }
-            };
-            self.push(defect.in_file(path));
+            self.push(split_slip(place, &tasks[*i].id, *split, &known).in_file(path));
         }
         for (split, ids) in &undeclared {
-            let message = match ids.as_slice() {
-                [id] => format!("the task `{id}` is in the split `{split}`, which is not declared"),
-                [first, ..] => format!(
-                    "{} tasks are in the split `{split}`, which is not declared; the first is `{first}`",
-                    ids.len()
-                ),
-                [] => continue,
-            };
-            self.push(
-                Defect::new(Code::UnknownSplit, Place::Key(table.to_owned()), message).note(
-                    format!("say what it is for: {split} = \"confirmatory\" or \"pilot\""),
-                ),
-            );
+            self.undeclared_split(split, ids);
         }
         slips.is_empty() && undeclared.is_empty() && refused.is_empty()
     }
 
+    /// Refuses a split that tasks have and that no table declares.
+    fn undeclared_split(&mut self, split: &str, ids: &[&str]) {
+        let message = match ids {
+            [id] => format!("the task `{id}` is in the split `{split}`, which is not declared"),
+            [first, ..] => format!(
+                "{} tasks are in the split `{split}`, which is not declared; the first is `{first}`",
+                ids.len()
+            ),
+            [] => return,
+        };
+        let place = Place::Key("/tasks/splits".to_owned());
+        self.push(
+            Defect::new(Code::UnknownSplit, place, message).note(format!(
+                "say what it is for: {split} = \"confirmatory\" or \"pilot\""
+            )),
+        );
+    }
+
     pub(super) fn draw(&mut self, draft: &Draft, tasks: &[Task]) -> Draw {
-        let splits = draft.tasks.splits.as_ref();
-        let confirmatory = tasks
-            .iter()
-            .filter(|task| frame::split_of(splits, task) == Some(SplitKind::Confirmatory))
-            .count();
-        if !tasks.is_empty() && confirmatory == 0 {
-            self.refuse(
-                Code::Draw,
-                Place::Key("/tasks/splits".to_owned()),
-                "no task is in a confirmatory split, so nothing could be registered",
-            );
-        }
-        let size = draft.draw.as_ref().and_then(|draw| draw.size);
-        let drawn = size.map_or(confirmatory as u64, |size| size.min(confirmatory as u64));
-        if draft.is_matrix() && drawn > 1 {
-            let message =
-                format!("a plan of arms and repeats alone is for one task, and {drawn} are drawn");
-            self.push(
-                Defect::new(
-                    Code::Draw,
-                    Place::Value("/allocation/nest".to_owned()),
-                    message,
-                )
-                .note("draw one task (size = 1), or put \"task\" into `nest`"),
-            );
-        }
+        let confirmatory = self.confirmatory(draft, tasks);
         let Some(draw) = &draft.draw else {
             return Draw {
                 method: DrawMethod::Listed,
@@ -271,6 +235,38 @@ impl Checker<'_> {
             classes: draw.classes.clone().unwrap_or_default(),
             grows: draw.grows.unwrap_or(false),
         }
+    }
+
+    /// Returns how many tasks can be drawn; refuses none, and several for one plan of arms and
+    /// repeats.
+    fn confirmatory(&mut self, draft: &Draft, tasks: &[Task]) -> usize {
+        let splits = draft.tasks.splits.as_ref();
+        let confirmatory = tasks
+            .iter()
+            .filter(|task| frame::split_of(splits, task) == Some(SplitKind::Confirmatory))
+            .count();
+        if !tasks.is_empty() && confirmatory == 0 {
+            self.refuse(
+                Code::Draw,
+                Place::Key("/tasks/splits".to_owned()),
+                "no task is in a confirmatory split, so nothing could be registered",
+            );
+        }
+        let size = draft.draw.as_ref().and_then(|draw| draw.size);
+        let drawn = size.map_or(confirmatory as u64, |size| size.min(confirmatory as u64));
+        if draft.is_matrix() && drawn > 1 {
+            let message =
+                format!("a plan of arms and repeats alone is for one task, and {drawn} are drawn");
+            self.push(
+                Defect::new(
+                    Code::Draw,
+                    Place::Value("/allocation/nest".to_owned()),
+                    message,
+                )
+                .note("draw one task (size = 1), or put \"task\" into `nest`"),
+            );
+        }
+        confirmatory
     }
 
     /// Checks the classes of a ranked draw: only it has them, and each is a regular expression.
@@ -366,6 +362,23 @@ impl Checker<'_> {
                 );
                 None
             }
+        }
+    }
+}
+
+/// Says that a task's split is nearly a declared one, or absent.
+fn split_slip(place: Place, id: &str, split: Option<&str>, known: &[&str]) -> Defect {
+    match split {
+        Some(split) => {
+            let message = format!("the split `{split}` of the task `{id}` is not declared");
+            let near = nearest(split, known.iter().copied()).unwrap_or_default();
+            Defect::new(Code::UnknownSplit, place, message).label(format!("did you mean `{near}`?"))
+        }
+        None => {
+            let message =
+                format!("the task `{id}` has no text `split`, and [tasks.splits] needs one");
+            Defect::new(Code::UnknownSplit, place, message)
+                .note(format!("the splits are: {}", known.join(", ")))
         }
     }
 }

@@ -302,6 +302,18 @@ impl Checker<'_> {
             }
             _ => {}
         }
+        self.budget_keys(table, budget);
+        Some(Budget {
+            counts: budget.counts,
+            per: budget.per,
+            max: max?,
+            reserve,
+            unknown: budget.unknown,
+        })
+    }
+
+    /// Checks that a budget has the keys that fit what it counts, and no others.
+    fn budget_keys(&mut self, table: &str, budget: &draft::Budget) {
         if budget.counts == BudgetCounts::Reruns {
             for (key, given) in [
                 ("reserve", budget.reserve.is_some()),
@@ -324,13 +336,6 @@ impl Checker<'_> {
                 "what an unknown cost counts as; it is never 0",
             );
         }
-        Some(Budget {
-            counts: budget.counts,
-            per: budget.per,
-            max: max?,
-            reserve,
-            unknown: budget.unknown,
-        })
     }
 
     pub(super) fn breaker(&mut self, draft: &Draft) -> Option<Breaker> {
