@@ -1,8 +1,9 @@
 //! Anything else about the conduct: checks around runs, what is kept, who writes, the seal.
 
-use super::outcomes::value;
-use super::page::{Page, code, command};
-use super::words::{listed, names};
+use serde_json::Value;
+
+use super::page::{Page, code, command, json};
+use super::words::names;
 use crate::protocol::model::{Artefacts, Probe, ProbeFormat, Protocol, Retain};
 
 /// Says what is checked and kept around runs, and who may write and look.
@@ -89,7 +90,8 @@ fn probe(page: &mut Page, probe: &Probe) {
         ProbeFormat::Json => "Its output is read as JSON (`json`).",
     });
     page.item(match expect {
-        Some(expected) => format!("It must be {}.", value(expected)),
+        Some(Value::String(text)) => format!("It must be the text {}.", code(text)),
+        Some(expected) => format!("It must be {}.", json(expected)),
         None => "It must be what it was at registration.".to_owned(),
     });
     if !expect_absent.is_empty() {
@@ -98,7 +100,7 @@ fn probe(page: &mut Page, probe: &Probe) {
     if !record_only.is_empty() {
         page.item(format!(
             "Recorded and not compared: {}.",
-            listed(&record_only.iter().map(|key| code(key)).collect::<Vec<_>>())
+            names(record_only)
         ));
     }
 }

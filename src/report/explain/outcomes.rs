@@ -1,6 +1,6 @@
 //! What is measured, and by whom.
 
-use super::page::{Page, code, command, json};
+use super::page::{Page, code, command};
 use super::scoring;
 use super::words::{counted, names};
 use crate::protocol::model::{Better, Claim, Judge, Observation, Outcome, OutcomeKind, Protocol};
@@ -163,13 +163,5 @@ fn exposure(page: &mut Page, protocol: &Protocol) {
         .collect();
     if !unchecked.is_empty() {
         page.item(format!("For {} this is not checked.", names(unchecked)));
-    }
-}
-
-/// Says a probe's or another value as code.
-pub(super) fn value(value: &serde_json::Value) -> String {
-    match value {
-        serde_json::Value::String(text) => format!("the text {}", code(text)),
-        other => json(other),
     }
 }

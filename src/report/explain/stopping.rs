@@ -1,8 +1,7 @@
 //! What ends the study or makes starts wait: readings, stops, holds, looks.
 
 use super::page::{Page, code, command};
-use super::tasks::kind_of;
-use super::words::listed;
+use super::words::{declared, listed};
 use crate::protocol::draft::{Looks, Spending, UnderRun};
 use crate::protocol::model::{
     Backoff, Hold, Protocol, Reading, ReadingFrom, Stop, StopAt, StopScope, UnknownStop,
@@ -50,13 +49,10 @@ fn reading(page: &mut Page, reading: &Reading) {
     if let Some(words) = words {
         page.item(format!("The command is {}.", command(words)));
     }
-    let fields: Vec<String> = fields
-        .iter()
-        .map(|(name, kind)| format!("{} ({})", code(name), kind_of(*kind)))
-        .collect();
-    page.item(match fields.as_slice() {
-        [] => "It has no field.".to_owned(),
-        fields => format!("Its fields are {}.", listed(fields)),
+    page.item(if fields.is_empty() {
+        "It has no field.".to_owned()
+    } else {
+        format!("Its fields are {}.", declared(fields))
     });
     page.item(
         "The newest reading counts, whole: a field that it does not have is unknown, not what it \

@@ -19,10 +19,10 @@ pub(super) fn identity(page: &mut Page, protocol: &Protocol) {
     } = &protocol.study;
     page.heading(1, &prose(title));
     page.say(&format!(
-        "This is the plan of the study {}, whole. It is generated from what the \
-         digest in its last line binds, with every default said as plainly as what was written. What the author wrote stands \
-         in “quotation marks” or as `code`; a character that cannot be seen stands there as its \
-         number, such as `[U+000A]` for a line break.",
+        "This is the plan of the study {}, whole. It is generated from what the digest in its last \
+         line binds, with every default said as plainly as what was written. What the author wrote \
+         stands in “quotation marks” or as `code`; a character that cannot be seen stands there as \
+         its number, such as `[U+000A]` for a line break.",
         code(id)
     ));
     page.item(match kind {

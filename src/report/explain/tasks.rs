@@ -1,9 +1,9 @@
 //! On which tasks the arms are compared: frame, splits, draw.
 
 use super::page::{Page, code};
-use super::words::{counted, listed};
+use super::words::{counted, declared};
 use crate::protocol::frame::{Task, split_of};
-use crate::protocol::model::{ArmsOrder, Draw, DrawMethod, FieldKind, Protocol, SplitKind};
+use crate::protocol::model::{ArmsOrder, Draw, DrawMethod, Protocol, SplitKind};
 
 /// Says where the tasks come from and which of them are taken.
 pub(super) fn section(page: &mut Page, protocol: &Protocol, tasks: &[Task]) {
@@ -61,25 +61,11 @@ fn frame(page: &mut Page, protocol: &Protocol, tasks: &[Task]) {
         "The frame is open: tasks are added one by one, each is recorded, and an added task never \
          changes.",
     );
-    let fields: Vec<String> = fields
-        .iter()
-        .map(|(name, kind)| format!("{} ({})", code(name), kind_of(*kind)))
-        .collect();
-    page.item(match fields.as_slice() {
-        [] => "A task has no field but `id`, `split` and `dir`.".to_owned(),
-        fields => format!("A task has the fields {}.", listed(fields)),
+    page.item(if fields.is_empty() {
+        "A task has no field but `id`, `split` and `dir`.".to_owned()
+    } else {
+        format!("A task has the fields {}.", declared(fields))
     });
-}
-
-/// Says the type of a declared field.
-pub(super) fn kind_of(kind: FieldKind) -> &'static str {
-    match kind {
-        FieldKind::Integer => "an integer",
-        FieldKind::Number => "a number",
-        FieldKind::String => "a text",
-        FieldKind::Boolean => "true or false",
-        FieldKind::Time => "a time",
-    }
 }
 
 fn splits(page: &mut Page, protocol: &Protocol, tasks: &[Task]) {

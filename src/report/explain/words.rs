@@ -1,6 +1,9 @@
 //! Words that every section needs: counts, lists, names.
 
+use std::collections::BTreeMap;
+
 use super::page::code;
+use crate::protocol::model::FieldKind;
 
 /// Counts in words: `1 task`, `2 tasks`.
 pub(super) fn counted(count: u64, one: &str, many: &str) -> String {
@@ -32,6 +35,26 @@ pub(super) fn listed(words: &[String]) -> String {
 pub(super) fn names<'n>(names: impl IntoIterator<Item = &'n String>) -> String {
     let names: Vec<String> = names.into_iter().map(|name| code(name)).collect();
     listed(&names)
+}
+
+/// Joins declared fields, each with its type.
+pub(super) fn declared(fields: &BTreeMap<String, FieldKind>) -> String {
+    let each: Vec<String> = fields
+        .iter()
+        .map(|(name, kind)| format!("{} ({})", code(name), kind_of(*kind)))
+        .collect();
+    listed(&each)
+}
+
+/// Says the type of a declared field.
+fn kind_of(kind: FieldKind) -> &'static str {
+    match kind {
+        FieldKind::Integer => "an integer",
+        FieldKind::Number => "a number",
+        FieldKind::String => "a text",
+        FieldKind::Boolean => "true or false",
+        FieldKind::Time => "a time",
+    }
 }
 
 #[cfg(test)]
