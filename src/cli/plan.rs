@@ -5,12 +5,13 @@
 use std::fmt::{self, Display};
 use std::io::{self, BufWriter, Write};
 
+use serde::{Serialize, Serializer};
+
 use super::args::Plan as Args;
 use super::reply::{Failure, Reply};
 use super::study::ProtocolFile;
 use crate::protocol::model::Protocol;
 use crate::protocol::plan::{Plan, Slot, run_seed};
-use serde::{Serialize, Serializer};
 
 /// A slot as it is printed. Repeats, blocks, positions and slots are counted from 1.
 #[derive(Debug, Serialize)]
@@ -148,18 +149,15 @@ struct Table {
 impl Table {
     fn new(protocol: &Protocol, plan: &Plan, ids: &[&str]) -> Self {
         let digits = |number: u64| number.to_string().len();
-        let widest = |heading: &str, widths: &mut dyn Iterator<Item = usize>| {
-            widths.max().unwrap_or(0).max(heading.len())
-        };
-        let ids_of_stages = protocol.stages.iter().map(|stage| stage.id.len());
+        let stages = protocol.stages.iter().map(|stage| stage.id.as_str());
+        let arms = protocol.arms.iter().map(|arm| arm.id.as_str());
         Self {
             position: digits(plan.len()).max("position".len()),
-            stage: (!protocol.stages.is_empty())
-                .then(|| widest("stage", &mut ids_of_stages.clone())),
+            stage: (!protocol.stages.is_empty()).then(|| widest("stage", stages)),
             block: digits(plan.len()).max("block".len()),
-            task: widest("task", &mut ids.iter().map(|id| id.len())),
+            task: widest("task", ids.iter().copied()),
             repeat: digits(plan.repeats()).max("repeat".len()),
-            arm: widest("arm", &mut protocol.arms.iter().map(|arm| arm.id.len())),
+            arm: widest("arm", arms),
             run_seed: protocol.allocation.run_seed.map(|_| "run_seed".len()),
         }
     }
@@ -194,4 +192,9 @@ impl Table {
         }
         writeln!(out, "{slot}")
     }
+}
+
+/// Returns how wide a column of names is below its heading.
+fn widest<'a>(heading: &str, names: impl Iterator<Item = &'a str>) -> usize {
+    names.map(str::len).max().unwrap_or(0).max(heading.len())
 }
