@@ -39,19 +39,14 @@ struct Names {
 impl Order {
     /// Makes the order of a protocol over tasks, in the order of the plan.
     pub(super) fn new<'t>(protocol: &Protocol, tasks: impl Iterator<Item = &'t str>) -> Self {
-        let rule = match protocol.allocation.arms {
-            ArmsOrder::Alternating => Rule::Alternating,
-            ArmsOrder::Counterbalanced => Rule::Counterbalanced,
-            ArmsOrder::Williams => Rule::Williams,
-            ArmsOrder::Shuffled => Rule::Shuffled(Arc::new(Names {
-                seed: protocol.draw.seed.clone().unwrap_or_default(),
-                tasks: tasks.map(str::to_owned).collect(),
-                arms: protocol.arms.iter().map(|arm| arm.id.clone()).collect(),
-            })),
+        let names = || Names {
+            seed: protocol.draw.seed.clone().unwrap_or_default(),
+            tasks: tasks.map(str::to_owned).collect(),
+            arms: protocol.arms.iter().map(|arm| arm.id.clone()).collect(),
         };
         Self {
             arms: protocol.arms.len() as u64,
-            rule,
+            rule: Rule::of(protocol.allocation.arms, names),
         }
     }
 
@@ -97,6 +92,18 @@ impl Order {
         let rows = if n.is_multiple_of(2) { n } else { 2 * n };
         let row = (task + repeat) % rows;
         (row % n, row >= n)
+    }
+}
+
+impl Rule {
+    /// Takes the rule that a word means; `names` are asked for if it needs them.
+    fn of(order: ArmsOrder, names: impl FnOnce() -> Names) -> Self {
+        match order {
+            ArmsOrder::Alternating => Self::Alternating,
+            ArmsOrder::Counterbalanced => Self::Counterbalanced,
+            ArmsOrder::Williams => Self::Williams,
+            ArmsOrder::Shuffled => Self::Shuffled(Arc::new(names())),
+        }
     }
 }
 
@@ -150,18 +157,16 @@ fn as_index(place: u64) -> usize {
 impl Order {
     /// Makes an order of arms and tasks that are named by their numbers.
     pub(super) fn numbered(order: ArmsOrder, tasks: u64, arms: u64) -> Self {
-        let names = |count: u64| (0..count).map(|number| number.to_string()).collect();
-        let rule = match order {
-            ArmsOrder::Alternating => Rule::Alternating,
-            ArmsOrder::Counterbalanced => Rule::Counterbalanced,
-            ArmsOrder::Williams => Rule::Williams,
-            ArmsOrder::Shuffled => Rule::Shuffled(Arc::new(Names {
-                seed: "seed".to_owned(),
-                tasks: names(tasks),
-                arms: names(arms),
-            })),
+        let numbers = |count: u64| (0..count).map(|number| number.to_string()).collect();
+        let names = || Names {
+            seed: "seed".to_owned(),
+            tasks: numbers(tasks),
+            arms: numbers(arms),
         };
-        Self { arms, rule }
+        Self {
+            arms,
+            rule: Rule::of(order, names),
+        }
     }
 }
 
