@@ -13,7 +13,7 @@ use super::model::{Axis, BlockKind, Protocol, Serial};
 use super::order::Order;
 use crate::units::Digest;
 
-/// The plan of a phase of a study.
+/// The plan of a study, or of its pilot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     tasks: u64,

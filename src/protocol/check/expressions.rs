@@ -181,7 +181,7 @@ pub(super) fn text(expression: Option<&ExpressionText>) -> Option<String> {
     expression.map(|expression| expression.0.clone())
 }
 
-/// Returns the type of a table whose fields are all known.
+/// Returns the type of a table that has these fields and no others.
 pub(super) fn object<const N: usize>(fields: [(&str, Type); N]) -> Type {
     closed(fields.map(|(name, kind)| (name.to_owned(), kind)).into())
 }

@@ -112,7 +112,7 @@ pub struct Allocation {
     pub run_seed: Option<RunSeed>,
 }
 
-/// A phase of the plan.
+/// A part of the plan: some repeats of every task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stage {
