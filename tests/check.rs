@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use prereg::cli::render;
 use prereg::engine::scoring::Scorer;
 use prereg::folder::DiskFolder;
-use prereg::protocol::check::check;
+use prereg::protocol::check::{check, is_weakness};
 use prereg::protocol::defect::{Code, Defect};
 use prereg::protocol::folder::{Folder, FolderFault};
 use prereg::units::Digest;
@@ -489,33 +489,17 @@ fn what_a_protocol_names_is_a_plain_file_that_can_be_read() {
     }
 }
 
-/// The weaknesses that `check` looks for, by the codes that name them under `[limitations]`.
-const WEAKNESSES: &[Code] = &[
-    Code::OrderUnbalanced,
-    Code::OrderConfoundedWithTime,
-    Code::FewTasks,
-    Code::UnequalLimits,
-    Code::UnlimitedVoids,
-    Code::NoControl,
-    Code::MissingUnbounded,
-    Code::UnpinnedCommand,
-    Code::TimeoutUnscored,
-    Code::LateReports,
-    Code::OutcomesUnsealed,
-    Code::UnlimitedAttempts,
-    Code::DrawCanGrow,
-];
-
 #[test]
 fn each_weakness_is_found_where_it_is_and_nowhere_else() {
-    let wanted: BTreeSet<String> = WEAKNESSES
-        .iter()
+    let weaknesses = Code::ALL.iter().filter(|code| is_weakness(**code));
+    let wanted: BTreeSet<String> = weaknesses
+        .clone()
         .map(|code| format!("{}.toml", code.text()))
         .collect();
     for part in ["weak", "sound"] {
         assert_eq!(files(&protocols().join(part), ".toml"), wanted, "{part}");
     }
-    for code in WEAKNESSES {
+    for code in weaknesses {
         let name = format!("{}.toml", code.text());
         let look = |part: &str, accepted: bool| {
             let folder = protocols().join(part);
