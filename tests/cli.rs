@@ -211,6 +211,7 @@ kind = "confirmatory"
 [analysis]
 reference = "a"
 treatments = ["b", "c"]
+multiplicity = { method = "holm" }
 primary = { outcome = "ok", estimand = "as_drawn", test = "sign_flip", objective = "superiority" }
 [limitations]
 "few-tasks" = "two tasks show the order"

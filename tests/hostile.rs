@@ -389,6 +389,35 @@ fn a_file_that_changed_since_the_registration_is_named() {
     study.verify();
 }
 
+#[test]
+fn a_program_that_a_task_fills_in_is_bound_for_each_task() {
+    let study = Recipe {
+        files: vec![("t0/arm.sh", "#!/bin/sh\nprintf \"$1\" > out\n".to_owned())],
+        ..against("[\"./{task.id}/arm.sh\", \"a\"]")
+    }
+    .lay();
+    study.register();
+    study.write("t0/arm.sh", "#!/bin/sh\nprintf b > out\n");
+    let said = study.prereg(&["run", "study.toml", "--json"]);
+    assert_eq!(said.error_code(), "registration-differs", "{said:?}");
+    let differs = said.json()["error"]["facts"]["differs"].to_string();
+    assert!(differs.contains("t0/arm.sh"), "{differs}");
+}
+
+#[test]
+fn a_folder_without_files_says_nothing_to_an_arm() {
+    let study = Recipe {
+        workspace: "{ copy = \"input\" }",
+        files: vec![("input/one", "1".to_owned())],
+        ..against("if [ -d two ]; then printf b > out; fi")
+    }
+    .lay();
+    study.register();
+    fs::create_dir(study.base.join("input/two")).unwrap();
+    let run = worst_run(&study);
+    assert_eq!(run["outcomes"]["passed"], false, "{run}");
+}
+
 /// The first arm changes a registered file; nothing is executed or judged by the changed one.
 fn change_in_session(file: &str, worst: &str, recipe: Recipe) {
     let mut study = Recipe {

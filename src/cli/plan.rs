@@ -55,7 +55,7 @@ pub(super) fn plan(args: &Args, as_json: bool) -> Result<Reply, Failure> {
         // Whoever closed the pipe has seen enough.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::Fault {
             code: "output",
-            message: format!("the plan could not be written: {error}"),
+            message: format!("what was to be said could not be written: {error}"),
         }),
         _ => Ok(Reply::written()),
     }

@@ -11,6 +11,7 @@ use super::results::counted;
 use super::study::{ProtocolFile, granted};
 use crate::engine::command::Action;
 use crate::protocol::model::ArmsOrder;
+use crate::protocol::plan::Plan;
 use crate::protocol::shape;
 use crate::runner::clock;
 use crate::store::{Request, Store};
@@ -136,10 +137,7 @@ pub(super) fn publish_line(loaded: &ProtocolFile) -> String {
 /// Returns the plan in one line.
 pub(super) fn plan_line(loaded: &ProtocolFile) -> String {
     let protocol = &loaded.checked.registration.protocol;
-    let tasks = loaded.checked.drawn.confirmatory.len();
     let allocation = &protocol.allocation;
-    let arms = protocol.arms.len();
-    let slots = tasks as u64 * u64::from(allocation.repeats) * arms as u64;
     let order = match allocation.arms {
         ArmsOrder::Alternating => "alternating",
         ArmsOrder::Counterbalanced => "counterbalanced",
@@ -150,8 +148,22 @@ pub(super) fn plan_line(loaded: &ProtocolFile) -> String {
         0 => "no control".to_owned(),
         some => counted(some as u64, "control", "controls"),
     };
+    let (drawn, arms) = (&loaded.checked.drawn.confirmatory, &protocol.arms);
+    let repeats = counted(u64::from(allocation.repeats), "repeat", "repeats");
+    let arms = counted(arms.len() as u64, "arm", "arms");
+    let (tasks, slots) = match protocol.open_fields {
+        Some(_) => ("an open frame".to_owned(), String::new()),
+        None => {
+            let plan = Plan::new(protocol, &loaded.checked.tasks, drawn);
+            let tasks = counted(drawn.len() as u64, "task", "tasks");
+            (
+                tasks,
+                format!(" = {}", counted(plan.len(), "slot", "slots")),
+            )
+        }
+    };
     format!(
-        "{tasks} tasks × {} repeats × {arms} arms = {slots} slots, {order}, {} at a time; {controls}",
-        allocation.repeats, allocation.runs_max
+        "{tasks} × {repeats} × {arms}{slots}, {order}, {} at a time; {controls}",
+        allocation.runs_max
     )
 }

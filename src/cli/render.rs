@@ -177,7 +177,7 @@ fn draw(defect: &Defect, spot: &Spot) -> String {
         None => title.element(Origin::path(spot.file.as_str())),
     };
     if let Some(note) = &defect.note {
-        group = group.element(Level::NOTE.no_name().message(wrap(note)));
+        group = group.element(Level::NOTE.no_name().message(wrap(&one_line(note))));
     }
     let drawn = Renderer::plain().term_width(WIDTH_MAX).render(&[group]);
     tidy(&drawn, spot.span.is_none())

@@ -251,7 +251,15 @@ pub(super) fn print(result: &Result<Reply, Failure>, json: bool) -> Exit {
     };
     match written {
         // Whoever closed the pipe has seen enough.
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Exit::Fault,
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            let fault = Failure::Fault {
+                code: "output",
+                message: format!("what was to be said could not be written: {error}"),
+            };
+            // Where this cannot be said either, nobody listens.
+            let _ = write(&mut io::stderr().lock(), &fault.text());
+            Exit::Fault
+        }
         _ => exit,
     }
 }

@@ -260,7 +260,7 @@ impl Executor<'_> {
             let laid = tree::lay(&self.base.join(from), &workspace, to)?;
             self.unchanged(from, laid)?;
         }
-        self.unchanged_program(self.command(&assignment.arm))
+        self.unchanged_program(self.command(&assignment.arm), assignment)
     }
 
     fn lay_for_judge(&self, assignment: &Assignment, workspace: &Path) -> Result<(), StepFault> {
@@ -273,7 +273,7 @@ impl Executor<'_> {
             let laid = tree::lay(&self.base.join(&path), workspace, to)?;
             self.unchanged(&path, laid)?;
         }
-        self.unchanged_program(&judge.command)
+        self.unchanged_program(&judge.command, assignment)
     }
 
     /// Refuses a file whose digest is not the registered one.
@@ -287,10 +287,14 @@ impl Executor<'_> {
         }
     }
 
-    fn unchanged_program(&self, command: &[String]) -> Result<(), StepFault> {
-        let path = command
-            .first()
-            .map_or("", |program| program.trim_start_matches("./"));
+    fn unchanged_program(
+        &self,
+        command: &[String],
+        assignment: &Assignment,
+    ) -> Result<(), StepFault> {
+        let program = command.first().map_or("", String::as_str);
+        let program = self.fill(program, assignment, false);
+        let path = program.trim_start_matches("./");
         if self.rules.registration().files.contains_key(path) {
             self.unchanged(path, tree::file_digest(&self.base.join(path))?)?;
         }

@@ -113,6 +113,10 @@ impl Recipe {
             ..
         } = self;
         let mut accepted = String::new();
+        if self.tasks == 1 && self.repeats == 1 {
+            // The only arm that is ever first.
+            accepted.push_str("\"order-unbalanced\" = \"a test of the program, not of arms\"\n");
+        }
         for (name, applies) in [("no-control", !self.controls), ("outcomes-unsealed", !seal)] {
             if applies {
                 accepted.push_str(&format!(

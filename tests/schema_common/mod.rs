@@ -387,12 +387,14 @@ fn allocation(c: &mut Choices, matrix: bool, staged: bool, counted: bool) -> Tab
             json!(["arm", "task", "repeat"]),
             json!(["repeat", "arm", "task"]),
         ];
-        table = table.may(c, "nest", |c| c.pick(&nests));
+        // An order by counts goes task by task.
+        let some = if counted { &nests[..1] } else { &nests[..] };
+        table = table.may(c, "nest", |c| c.pick(some));
     }
     if !staged {
         table = table.with("repeats", c.pick(&[3, 1, 2]));
     }
-    table = if counted {
+    table = if counted && !matrix {
         table.with("arms", "alternating").with("by", "counts")
     } else {
         table
@@ -447,7 +449,7 @@ fn attempts(c: &mut Choices) -> Table {
 fn outage(c: &mut Choices) -> Table {
     Table::default()
         .with("window", "utc_hour")
-        .with("error", "run.error_stop")
+        .with("error", "run.exit != 0")
         .with("ended_min", c.pick(&[4, 1, 100_000]))
         .with("error_share", c.share())
         .may(c, "errors_in", |c| c.word("every_arm any_arm"))
@@ -579,7 +581,7 @@ fn outcomes(c: &mut Choices, judged: bool, claimed: bool, observes: bool) -> Val
             if observes {
                 "observed.cost"
             } else {
-                "run.cost"
+                "double(run.wall_ms)"
             },
         ),
     ] {
@@ -609,16 +611,27 @@ fn analysis(c: &mut Choices, arms: &[&str], single: bool) -> Table {
         "false_claim duration number"
     };
     let comparison = |c: &mut Choices, table: Table, needed: bool| {
-        let mut table = table
-            .may(c, "effect", |c| {
-                c.word("paired_diff ratio_of_means geometric_ratio")
-            })
-            .may(c, "interval", |c| {
-                c.word(
-                    "t_cr2 t tango newcombe agresti_min fieller bootstrap_percentile bootstrap_bca",
-                )
-            })
-            .may(c, "alternative", |c| c.word("two_sided greater less"));
+        let outcome = table.0.get("outcome").and_then(Value::as_str);
+        let binary = matches!(outcome, Some("passed" | "false_claim"));
+        let effects = if binary {
+            "paired_diff ratio_of_means"
+        } else {
+            "paired_diff ratio_of_means geometric_ratio"
+        };
+        let mut table = table;
+        if c.flip() {
+            // An interval fits its effect; what a table leaves out it inherits.
+            let effect = c.word(effects);
+            let intervals = match effect.as_str().unwrap_or_default() {
+                "ratio_of_means" => "fieller bootstrap_bca",
+                _ if binary && single && !clustered => "tango newcombe agresti_min t",
+                _ => "t_cr2 t bootstrap_percentile",
+            };
+            table = table
+                .with("effect", effect)
+                .with("interval", c.word(intervals));
+        }
+        table = table.may(c, "alternative", |c| c.word("two_sided greater less"));
         if needed || c.flip() {
             table = table
                 .with("estimand", c.word("as_drawn available complete_blocks"))
@@ -642,6 +655,11 @@ fn analysis(c: &mut Choices, arms: &[&str], single: bool) -> Table {
         .with("id", "third")
         .with("outcome", "passed")
         .with("test", c.word(tests));
+    let third = if single && !clustered {
+        third.with("interval", c.word("tango newcombe agresti_min"))
+    } else {
+        third
+    };
     let mut table = Table::default()
         .with("reference", arms[0])
         .with("treatments", treatments)
@@ -655,11 +673,6 @@ fn analysis(c: &mut Choices, arms: &[&str], single: bool) -> Table {
         .may(c, "seal", |c| c.flip())
         .may(c, "secondary", |_| {
             json!([Value::from(secondary), Value::from(third)])
-        })
-        .may(c, "multiplicity", |c| {
-            Table::default()
-                .with("method", c.word("holm hochberg bonferroni"))
-                .may(c, "gate", |c| c.word("primary none"))
         })
         .may(c, "looks", |c| {
             Table::default()
@@ -676,6 +689,12 @@ fn analysis(c: &mut Choices, arms: &[&str], single: bool) -> Table {
                 .may(c, "cost_effectiveness", |_| json!({ "lambda": [1.0, 5.5] }))
                 .may(c, "subgroups", |_| json!(["repo"]))
         });
+    if table.0.contains_key("secondary") || arms.len() > 2 || c.flip() {
+        let multiplicity = Table::default()
+            .with("method", c.word("holm hochberg bonferroni"))
+            .may(c, "gate", |c| c.word("primary none"));
+        table = table.with("multiplicity", multiplicity);
+    }
     if clustered {
         table = table.with("cluster", "repo");
     } else {

@@ -3,11 +3,13 @@
 use serde_json::Value;
 
 use super::Checker;
-use crate::protocol::defect::{Code, Place};
+use crate::protocol::canonical;
+use crate::protocol::defect::{Code, Defect, Place};
 use crate::protocol::draft::{
-    Analysis, Comparison, Draft, Objective, OutcomeKind, Secondary, Test,
+    Analysis, Comparison, Draft, Effect, Interval, Objective, OutcomeKind, Secondary, Test,
 };
 use crate::protocol::frame::{self, Task};
+use crate::units::Share;
 
 /// Keys of a comparison with its pointer; what a secondary leaves out is the primary's.
 struct Asked<'d> {
@@ -16,6 +18,8 @@ struct Asked<'d> {
     test: Option<Test>,
     objective: Option<Objective>,
     margin: Option<f64>,
+    effect: Option<Effect>,
+    interval: Option<Interval>,
 }
 
 impl Checker<'_> {
@@ -39,14 +43,16 @@ impl Checker<'_> {
         self.compared(draft, analysis);
         self.cluster(draft, analysis, tasks);
         self.looks(analysis);
-        self.share(
+        let share = self.share(
             "/analysis/missing_share_max",
             analysis.missing_share_max.as_ref(),
         );
         let slip = self.primary(draft, analysis);
         self.secondaries(draft, analysis, slip.as_deref());
         self.passes(draft, analysis);
-        Some(with_defaults(value.get("analysis")?))
+        self.multiplicity(analysis);
+        self.subgroups(draft, analysis, tasks);
+        Some(with_defaults(value.get("analysis")?, share))
     }
 
     /// Checks the comparison that decides; returns why its test cannot be made.
@@ -56,7 +62,8 @@ impl Checker<'_> {
         let asked = of_primary(primary);
         let place = Place::Value(format!("{}/outcome", asked.table));
         self.known_outcome(draft, place, asked.outcome);
-        self.asked_margin(&asked);
+        self.asked_margin(draft, &asked);
+        self.asked_interval(draft, analysis, &asked);
         let slip = test_slip(draft, analysis, &asked);
         if let Some(slip) = &slip {
             let place = Place::Value(format!("{table}/test"));
@@ -78,7 +85,10 @@ impl Checker<'_> {
             let place = Place::Value(format!("{}/outcome", asked.table));
             self.known_outcome(draft, place, asked.outcome);
             if secondary.objective.is_some() || secondary.margin.is_some() {
-                self.asked_margin(&asked);
+                self.asked_margin(draft, &asked);
+            }
+            if secondary.interval.is_some() || secondary.effect.is_some() {
+                self.asked_interval(draft, analysis, &asked);
             }
             // What the primary's test cannot do is told there.
             let own = test_slip(draft, analysis, &asked);
@@ -116,21 +126,27 @@ impl Checker<'_> {
         let Some(field) = analysis.cluster.as_deref().filter(|field| *field != "none") else {
             return;
         };
+        let message = format!("`{field}` is not a field of the tasks, nor \"none\"");
+        let place = Place::Value("/analysis/cluster".to_owned());
+        self.task_field(draft, tasks, place, field, message);
+    }
+
+    /// Refuses a name that no field of the tasks has, neither in the frame nor as declared.
+    fn task_field(
+        &mut self,
+        draft: &Draft,
+        tasks: &[Task],
+        place: Place,
+        field: &str,
+        message: String,
+    ) {
         let mut fields = frame::field_names(tasks);
-        fields.extend(
-            draft
-                .tasks
-                .fields
-                .iter()
-                .flatten()
-                .map(|(name, _)| name.clone()),
-        );
+        let declared = draft.tasks.fields.iter().flatten();
+        fields.extend(declared.map(|(name, _)| name.clone()));
         if fields.is_empty() || fields.iter().any(|name| name == field) {
             return;
         }
         let known: Vec<&str> = fields.iter().map(String::as_str).collect();
-        let message = format!("`{field}` is not a field of the tasks, nor \"none\"");
-        let place = Place::Value("/analysis/cluster".to_owned());
         self.unknown(Code::Analysis, place, message, field, &known);
     }
 
@@ -150,7 +166,62 @@ impl Checker<'_> {
         }
     }
 
-    fn asked_margin(&mut self, asked: &Asked<'_>) {
+    /// Refuses secondaries and several treatments that share no level.
+    fn multiplicity(&mut self, analysis: &Analysis) {
+        let several = !analysis.secondary.is_empty() || analysis.treatments.len() > 1;
+        if several && analysis.multiplicity.is_none() && !self.was_refused("/analysis/multiplicity")
+        {
+            let message = "several comparisons need a rule by which they share the level";
+            self.push(
+                Defect::new(Code::Analysis, Place::Key("/analysis".to_owned()), message)
+                    .note("write [analysis.multiplicity] with method = \"holm\""),
+            );
+        }
+    }
+
+    /// Refuses subgroups by a field that tasks do not have.
+    fn subgroups(&mut self, draft: &Draft, analysis: &Analysis, tasks: &[Task]) {
+        let descriptive = analysis.descriptive.as_ref();
+        let fields = descriptive.and_then(|descriptive| descriptive.subgroups.as_ref());
+        for (i, field) in fields.into_iter().flatten().enumerate() {
+            let place = Place::Value(format!("/analysis/descriptive/subgroups/{i}"));
+            let message = format!("`{field}` is not a field of the tasks");
+            self.task_field(draft, tasks, place, field, message);
+        }
+    }
+
+    /// Refuses an interval or an effect that cannot be computed from what it is asked of.
+    fn asked_interval(&mut self, draft: &Draft, analysis: &Analysis, asked: &Asked<'_>) {
+        let table = &asked.table;
+        let binary = is_binary(draft, asked.outcome);
+        let clustered = analysis
+            .cluster
+            .as_deref()
+            .is_some_and(|field| field != "none");
+        let of_pairs = matches!(
+            asked.interval,
+            Some(Interval::Tango | Interval::Newcombe | Interval::AgrestiMin)
+        );
+        let ratio = asked.effect == Some(Effect::RatioOfMeans);
+        let slip = if of_pairs && (!binary || clustered || draft.repeats() > 1) {
+            "this interval is for a binary outcome with one repeat and no cluster; use t_cr2"
+        } else if asked.interval == Some(Interval::Fieller) && !ratio {
+            "a Fieller interval is for effect = \"ratio_of_means\""
+        } else {
+            ""
+        };
+        if !slip.is_empty() {
+            let place = Place::Value(format!("{table}/interval"));
+            self.refuse(Code::Analysis, place, slip);
+        }
+        if asked.effect == Some(Effect::GeometricRatio) && binary {
+            let place = Place::Value(format!("{table}/effect"));
+            let message = "a geometric ratio needs values above 0, and a binary outcome has zeros";
+            self.refuse(Code::Analysis, place, message);
+        }
+    }
+
+    fn asked_margin(&mut self, draft: &Draft, asked: &Asked<'_>) {
         let table = &asked.table;
         let margin = Place::Value(format!("{table}/margin"));
         match (asked.objective, asked.margin) {
@@ -170,6 +241,15 @@ impl Checker<'_> {
                     Code::Range,
                     margin,
                     "a margin is more than 0: the largest difference that does not matter",
+                );
+            }
+            (Some(Objective::NonInferiority | Objective::Equivalence), Some(size))
+                if size > 1.0 && is_binary(draft, asked.outcome) =>
+            {
+                self.refuse(
+                    Code::Range,
+                    margin,
+                    "two shares differ by at most 1; a margin above that can never be missed",
                 );
             }
             (Some(Objective::Superiority), Some(_)) => self.refuse(
@@ -203,6 +283,12 @@ impl Checker<'_> {
     }
 }
 
+/// Returns whether an outcome is binary; one that is not declared is told elsewhere.
+fn is_binary(draft: &Draft, outcome: &str) -> bool {
+    let found = draft.outcomes.iter().find(|one| one.id.0 == outcome);
+    found.is_some_and(|outcome| outcome.kind == OutcomeKind::Binary)
+}
+
 /// Says why a test cannot be made on what it is asked of.
 fn test_slip(draft: &Draft, analysis: &Analysis, asked: &Asked<'_>) -> Option<String> {
     let outcome = draft.outcomes.iter().find(|one| one.id.0 == asked.outcome);
@@ -234,6 +320,8 @@ fn of_primary(primary: &Comparison) -> Asked<'_> {
         test: primary.test,
         objective: primary.objective,
         margin: primary.margin,
+        effect: primary.effect,
+        interval: primary.interval,
     }
 }
 
@@ -246,21 +334,26 @@ fn of_secondary<'d>(i: usize, one: &'d Secondary, primary: &'d Comparison) -> As
         test: one.test.or(primary.test),
         objective: one.objective.or(primary.objective),
         margin: one.margin.or(inherited),
+        effect: one.effect.or(primary.effect),
+        interval: one.interval.or(primary.interval),
     }
 }
 
-fn with_defaults(analysis: &Value) -> Value {
-    let mut analysis = analysis.clone();
+/// Returns the analysis with its defaults, and each number as every reader spells it.
+fn with_defaults(analysis: &Value, missing_share_max: Option<Share>) -> Value {
+    let mut analysis = canonical::respelled(analysis);
+    let share = missing_share_max.map_or("1/10".to_owned(), |share| share.to_string());
     let defaults = [
         ("alpha", Value::from(0.05)),
         ("cluster", Value::from("none")),
-        ("missing_share_max", Value::from(0.1)),
         ("seal", Value::from(true)),
     ];
     if let Some(object) = analysis.as_object_mut() {
         for (key, value) in defaults {
             object.entry(key).or_insert(value);
         }
+        // One spelling of a share, however it was written.
+        object.insert("missing_share_max".to_owned(), Value::from(share));
     }
     analysis
 }

@@ -334,6 +334,13 @@ impl Checker<'_> {
             let message = "by = \"counts\" needs two arms and arms = \"alternating\"";
             self.refuse(Code::Arms, place, message);
         }
+        let task_by_task = [Axis::Task, Axis::Repeat, Axis::Arm];
+        if counted && nest.is_some_and(|nest| nest != task_by_task) {
+            let place = Place::Value("/allocation/nest".to_owned());
+            let message =
+                "by = \"counts\" goes task by task: `nest` is [\"task\", \"repeat\", \"arm\"] then";
+            self.refuse(Code::Arms, place, message);
+        }
         Some(Allocation {
             nest: nest?,
             repeats: repeats?,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Checker;
-use crate::protocol::defect::{Code, Defect, Place};
+use crate::protocol::defect::{Code, Place};
 use crate::protocol::draft::{self, Draft};
 use crate::protocol::model::{
     Arm, Containment, Control, Executed, Execution, OutcomeKind, Workspace,
@@ -40,7 +40,7 @@ impl Checker<'_> {
                 .duration("/execution/grace", execution.grace.as_ref())
                 .unwrap_or(Micros(10_000_000)),
             env: execution.env.clone(),
-            env_pass: execution.env_pass.clone(),
+            env_pass: passed(&execution.env_pass),
             requests: execution.requests.clone().unwrap_or_default(),
             output_max: self
                 .size("/execution/output_max", execution.output_max.as_ref())
@@ -168,12 +168,19 @@ impl Checker<'_> {
                 "a comparison needs at least two arms; add the one to compare with",
             );
         }
-        let resolved: Vec<Arm> = arms.map(|(i, arm)| self.arm(i, arm, base)).collect();
+        let execution = draft.execution.as_ref();
+        let grace_written = execution.is_some_and(|execution| execution.grace.is_some());
+        let mut resolved: Vec<Arm> = arms
+            .map(|(i, arm)| self.arm(i, arm, base, grace_written))
+            .collect();
         self.differences(draft, &resolved);
+        for arm in &mut resolved {
+            arm.differs = sorted(&arm.differs);
+        }
         resolved
     }
 
-    fn arm(&mut self, i: usize, arm: &draft::Arm, base: &Execution) -> Arm {
+    fn arm(&mut self, i: usize, arm: &draft::Arm, base: &Execution, grace_written: bool) -> Arm {
         let table = format!("/arms/{i}");
         self.portable(&format!("{table}/id"), &arm.id.0);
         self.command(&format!("{table}/command"), &arm.command.0);
@@ -188,6 +195,13 @@ impl Checker<'_> {
                 self.refuse_fault(Place::Value(pointer), &from.0, fault);
             }
         }
+        let laid = arm.files.keys();
+        self.apart(laid.map(|to| {
+            (
+                Place::Key(child(&format!("{table}/files"), to)),
+                to.as_str(),
+            )
+        }));
         self.once(&format!("{table}/differs"), &arm.differs);
         self.workspace(&table, arm.workspace.as_ref());
         if let Some(cleanup) = &arm.cleanup {
@@ -197,6 +211,7 @@ impl Checker<'_> {
         if arm.grace.is_some() {
             self.grace_fits(&table, &execution);
         }
+        self.inherited(&table, arm, &execution, grace_written);
         Arm {
             id: arm.id.0.clone(),
             command: arm.command.0.clone(),
@@ -208,6 +223,49 @@ impl Checker<'_> {
                 .collect(),
             differs: arm.differs.clone(),
             execution,
+        }
+    }
+
+    /// Refuses what an arm says beside what it inherits, where the two do not go together.
+    fn inherited(
+        &mut self,
+        table: &str,
+        arm: &draft::Arm,
+        execution: &Execution,
+        grace_written: bool,
+    ) {
+        let both = |name: &&String| execution.env.contains_key(*name);
+        match (&arm.env, &arm.env_pass) {
+            (None, Some(names)) => {
+                for name in names.iter().filter(both) {
+                    let i = names.iter().position(|one| one == name).unwrap_or(0);
+                    let place = Place::Value(format!("{table}/env_pass/{i}"));
+                    let message = format!(
+                        "`{name}` is passed on here and set by `env` under [execution]; give the arm an `env` without it"
+                    );
+                    self.refuse(Code::DuplicateId, place, message);
+                }
+            }
+            (Some(_), None) => {
+                for name in execution.env_pass.iter().filter(both) {
+                    let place = Place::Key(child(&format!("{table}/env"), name));
+                    let message = format!(
+                        "`{name}` is set here and passed on by `env_pass` under [execution]; give the arm an `env_pass` without it"
+                    );
+                    self.refuse(Code::DuplicateId, place, message);
+                }
+            }
+            _ => {}
+        }
+        let grace = execution.grace;
+        let written = arm.grace.is_none() && grace_written;
+        if written && arm.timeout.is_some() && execution.timeout.is_some_and(|limit| grace > limit)
+        {
+            let message = format!(
+                "the limit is shorter than the grace of {grace} under [execution]; give the arm a shorter `grace`"
+            );
+            let place = Place::Value(format!("{table}/timeout"));
+            self.refuse(Code::Range, place, message);
         }
     }
 
@@ -245,7 +303,9 @@ impl Checker<'_> {
             execution.cleanup = Some(cleanup.0.clone());
         }
         execution.env = arm.env.clone().unwrap_or(execution.env);
-        execution.env_pass = arm.env_pass.clone().unwrap_or(execution.env_pass);
+        if let Some(names) = &arm.env_pass {
+            execution.env_pass = passed(names);
+        }
         execution
     }
 
@@ -310,29 +370,25 @@ impl Checker<'_> {
             self.refuse(Code::Command, place, "the command is longer than 128 KiB");
             return;
         }
-        if program.contains('/') && !program.starts_with('/') && template::holes(program).is_empty()
-        {
-            let path = program.trim_start_matches("./");
-            if !self.inside(place.clone(), path) {
-                return;
-            }
-            match self.folder.executable(path) {
-                Ok(true) => {
-                    if let Err(fault) = self.bind(path) {
-                        self.refuse_fault(place, program, fault);
-                    }
-                }
-                Ok(false) => {
-                    let message = format!("`{program}` may not be executed by its owner");
-                    self.push(
-                        Defect::new(Code::Command, place, message)
-                            .note(format!("make it executable: chmod +x {path}")),
-                    );
-                }
-                Err(fault) => self.refuse_fault(place, program, fault),
-            }
+        // One that tasks fill in is looked at for each of them.
+        if template::holes(program).is_empty() {
+            self.program(&place, program);
         }
     }
+}
+
+/// Returns the names that are passed on besides PATH, which always is.
+fn passed(names: &[String]) -> Vec<String> {
+    let mut passed = sorted(names);
+    passed.retain(|name| name != "PATH");
+    passed
+}
+
+/// Returns a list whose order means nothing in the one order that is registered.
+fn sorted(names: &[String]) -> Vec<String> {
+    let mut sorted = names.to_vec();
+    sorted.sort_unstable();
+    sorted
 }
 
 /// Returns what a workspace holds at its start; nothing unless it is said.

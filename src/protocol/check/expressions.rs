@@ -38,7 +38,7 @@ impl Checker<'_> {
 
     /// Returns what is seen of a run without judging it.
     pub(super) fn seen(&self, draft: &Draft) -> Scope {
-        let mut scope = Scope::from([("run".to_owned(), run_type())]);
+        let mut scope = Scope::from([("run".to_owned(), self.run_type(draft))]);
         if draft.observation.is_some() || self.was_refused("/observation") {
             scope.insert("observed".to_owned(), Type::Any);
         }
@@ -52,18 +52,25 @@ impl Checker<'_> {
             .iter()
             .enumerate()
             .map(|(i, reading)| (reading.id.0.clone(), self.reading_type(i, reading)));
-        let stages = draft
-            .stages
-            .iter()
-            .map(|stage| (stage.id.0.clone(), object([("complete", Type::Bool)])));
         Scope::from([
             (
                 "readings".to_owned(),
                 self.named("/readings", readings.collect()),
             ),
-            ("stages".to_owned(), self.named("/stages", stages.collect())),
+            (
+                "stages".to_owned(),
+                self.stages_before(draft, draft.stages.len()),
+            ),
             ("now".to_owned(), Type::Time),
         ])
+    }
+
+    /// Returns the type of `stages` where so many of them come before.
+    pub(super) fn stages_before(&self, draft: &Draft, count: usize) -> Type {
+        let complete = || object([("complete", Type::Bool)]);
+        let stages = draft.stages.iter().take(count);
+        let stages = stages.map(|stage| (stage.id.0.clone(), complete()));
+        self.named("/stages", stages.collect())
     }
 
     /// Returns the type of a reading; one whose fields were refused may have any.
@@ -73,6 +80,25 @@ impl Checker<'_> {
             fields: self.declared(&pointer, &reading.fields),
             closed: !self.was_refused(&pointer),
         }
+    }
+
+    /// Returns the type of `run`: what is always known of a run, and what `[observation]` tells.
+    fn run_type(&self, draft: &Draft) -> Type {
+        let observation = draft.observation.as_ref();
+        let told = |given: Option<bool>, key: &str| {
+            given == Some(true) || self.was_refused(&format!("/observation/{key}"))
+        };
+        let mut fields = run_fields();
+        if told(
+            observation.map(|one| one.error_stop.is_some()),
+            "error_stop",
+        ) {
+            fields.insert("error_stop".to_owned(), Type::Bool);
+        }
+        if told(observation.map(|one| one.cost.is_some()), "cost") {
+            fields.insert("cost".to_owned(), Type::Double);
+        }
+        closed(fields)
     }
 
     fn task_type(&self, draft: &Draft, tasks: &[Task]) -> Type {
@@ -95,7 +121,9 @@ impl Checker<'_> {
         }
         let fields = fields.into_iter();
         Type::Object {
-            fields: fields.map(|(name, kind)| (name.to_owned(), kind)).collect(),
+            fields: fields
+                .map(|(name, kind)| (name.to_owned(), in_every_task(kind)))
+                .collect(),
             closed: !tasks.is_empty(),
         }
     }
@@ -198,7 +226,7 @@ pub(super) fn closed(fields: BTreeMap<String, Type>) -> Type {
 fn declared(fields: &BTreeMap<String, FieldKind>) -> BTreeMap<String, Type> {
     let kind = |kind: &FieldKind| match kind {
         FieldKind::Integer => Type::Int,
-        FieldKind::Number => Type::Number,
+        FieldKind::Number => Type::Double,
         FieldKind::String => Type::Text,
         FieldKind::Boolean => Type::Bool,
         FieldKind::Time => Type::Time,
@@ -207,6 +235,14 @@ fn declared(fields: &BTreeMap<String, FieldKind>) -> BTreeMap<String, Type> {
         .iter()
         .map(|(name, field)| (name.clone(), kind(field)))
         .collect()
+}
+
+/// Returns the type that a field has in every task: one with a fraction in some has one in all.
+fn in_every_task(kind: Type) -> Type {
+    match kind {
+        Type::Number => Type::Double,
+        kind => kind,
+    }
 }
 
 /// Returns the type that a value has; what is inside lists and objects is left open.
@@ -225,8 +261,9 @@ fn value_type(value: &Value) -> Type {
     }
 }
 
-fn run_type() -> Type {
-    object([
+/// What is always known of a run.
+fn run_fields() -> BTreeMap<String, Type> {
+    let fields = [
         ("arm", Type::Text),
         ("task", Type::Text),
         ("repeat", Type::Int),
@@ -236,14 +273,18 @@ fn run_type() -> Type {
         ("timed_out", Type::Bool),
         ("wall_ms", Type::Int),
         ("cpu_ms", Type::Int),
-        ("error_stop", Type::Bool),
-        ("cost", Type::Number),
-    ])
+    ];
+    let named = fields.map(|(name, kind)| (name.to_owned(), kind));
+    named.into()
 }
 
 /// Reads the type that a JSON Schema gives a value, as far as `type`, `properties`, `items`, `enum`
 /// and `const` say it.
 fn schema_type(schema: &Value) -> Type {
+    // A number that the schema calls so has a fraction, also where it is one of a list of whole ones.
+    if schema["type"] == "number" {
+        return Type::Double;
+    }
     if let Some(listed) = schema.get("enum").and_then(Value::as_array) {
         let types = listed.iter().map(value_type);
         return types.reduce(Type::join).unwrap_or(Type::Any);
@@ -254,7 +295,6 @@ fn schema_type(schema: &Value) -> Type {
     match schema.get("type").and_then(Value::as_str) {
         Some("boolean") => Type::Bool,
         Some("integer") => Type::Int,
-        Some("number") => Type::Number,
         Some("string") => Type::Text,
         Some("array") => {
             let items = schema.get("items").map_or(Type::Any, schema_type);

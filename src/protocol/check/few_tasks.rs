@@ -12,15 +12,21 @@ use crate::units::Share;
 /// Says that the primary test cannot reach its level, whatever the runs say.
 pub(super) fn few_tasks(draft: &Draft, tasks: &[Task], drawn: &[usize]) -> Option<Finding> {
     let analysis = draft.analysis.as_ref()?;
-    let units = units(analysis, tasks, drawn);
+    let units = match &draft.draw {
+        // The tasks of an open frame are added later, no more than are drawn.
+        Some(draw) if draft.tasks.is_open() => usize::try_from(draw.size?).ok()?,
+        _ => units(analysis, tasks, drawn),
+    };
     if units == 0 {
         return None;
     }
     let test = analysis.primary.test?;
     let halvings = halvings(test, &analysis.primary, units)?;
     let level: Share = analysis.alpha.unwrap_or(0.05).to_string().parse().ok()?;
+    // Each way to adjust gives the smallest of m values of p the level alpha / m.
+    let shared = u128::from(level.den) * analysis.treatments.len().max(1) as u128;
     let ways = |halvings: usize| 1_u128 << halvings.min(63);
-    let reached = |halvings: usize| u128::from(level.den) <= u128::from(level.num) * ways(halvings);
+    let reached = |halvings: usize| shared <= u128::from(level.num) * ways(halvings);
     if reached(halvings) {
         return None;
     }
@@ -37,12 +43,16 @@ pub(super) fn few_tasks(draft: &Draft, tasks: &[Task], drawn: &[usize]) -> Optio
         1 => "1".to_owned(),
         ways => format!("1/{ways}"),
     };
+    let level = match analysis.treatments.len() {
+        0 | 1 => "alpha".to_owned(),
+        treatments => format!("alpha shared by {treatments} treatments"),
+    };
     let pointer = match &draft.draw {
         Some(draw) if draw.size.is_some() => "/draw/size",
         _ => "/tasks/frame",
     };
     let message = format!(
-        "with {units} {what}{plural} the smallest possible p is {least}, above alpha: the verdict can only be descriptive"
+        "with {units} {what}{plural} the smallest possible p is {least}, above {level}: the verdict can only be descriptive"
     );
     let label = format!("at least {} {what}s are needed", units + more);
     Some(Finding::at(pointer, message).label(Some(label)))

@@ -1,7 +1,7 @@
 //! Binds what the protocol names beside itself, each file or folder by its digest.
 
 use super::{Checker, SHOWN_MAX};
-use crate::protocol::defect::{Code, Place};
+use crate::protocol::defect::{Code, Defect, Place};
 use crate::protocol::folder::FolderFault;
 use crate::protocol::frame::{Drawn, Task};
 use crate::protocol::model::Protocol;
@@ -16,6 +16,34 @@ impl Checker<'_> {
             self.files.insert(path.to_owned(), digest);
         }
         Ok(())
+    }
+
+    /// Refuses a program that stands beside the protocol and cannot be executed; binds one that can.
+    ///
+    /// A program without a slash is looked up on PATH, one with a slash at its start is the machine's.
+    pub(super) fn program(&mut self, place: &Place, program: &str) {
+        if !program.contains('/') || program.starts_with('/') {
+            return;
+        }
+        let path = program.trim_start_matches("./");
+        if !self.inside(place.clone(), path) {
+            return;
+        }
+        match self.folder.executable(path) {
+            Ok(true) => {
+                if let Err(fault) = self.bind(path) {
+                    self.refuse_fault(place.clone(), program, fault);
+                }
+            }
+            Ok(false) => {
+                let message = format!("`{program}` may not be executed by its owner");
+                self.push(
+                    Defect::new(Code::Command, place.clone(), message)
+                        .note(format!("make it executable: chmod +x {path}")),
+                );
+            }
+            Err(fault) => self.refuse_fault(place.clone(), program, fault),
+        }
     }
 
     /// Refuses a path that is not plainly inside its folder.
@@ -66,25 +94,32 @@ impl Checker<'_> {
                 "{task.dir}".to_owned(),
             ));
         }
+        let used = drawn.confirmatory.iter().chain(&drawn.pilot);
+        let used: Vec<&Task> = used.map(|i| &tasks[*i]).collect();
         for (place, text) in templates {
-            self.bind_for_each(
-                &place,
-                &text,
-                drawn
-                    .confirmatory
-                    .iter()
-                    .chain(&drawn.pilot)
-                    .map(|i| &tasks[*i]),
-            );
+            self.for_each(&text, &used, |checker, path| {
+                if checker.inside(place.clone(), path)
+                    && let Err(fault) = checker.bind(path.trim_end_matches('/'))
+                {
+                    checker.refuse_fault(place.clone(), path, fault);
+                }
+            });
+        }
+        // A program without holes was bound where its command was checked.
+        for (pointer, command) in commands(protocol) {
+            let program = command.first().map_or("", String::as_str);
+            if !template::holes(program).is_empty() {
+                let place = Place::Value(child(&pointer, 0));
+                self.for_each(program, &used, |checker, program| {
+                    checker.program(&place, program);
+                });
+            }
         }
     }
 
-    fn bind_for_each<'t>(
-        &mut self,
-        place: &Place,
-        text: &str,
-        tasks: impl Iterator<Item = &'t Task>,
-    ) {
+    /// Does something with what a template comes to for each task, or once where it has no holes;
+    /// stops where it has refused enough.
+    fn for_each(&mut self, text: &str, tasks: &[&Task], mut act: impl FnMut(&mut Self, &str)) {
         let mut shown = 0;
         for task in tasks {
             let Ok(path) = template::fill(text, |name| task.fill(name)) else {
@@ -94,15 +129,22 @@ impl Checker<'_> {
                 return;
             }
             let before = self.defects.len();
-            if self.inside(place.clone(), &path)
-                && let Err(fault) = self.bind(path.trim_end_matches('/'))
-            {
-                self.refuse_fault(place.clone(), &path, fault);
-            }
+            act(self, &path);
             shown += usize::from(self.defects.len() > before);
             if template::holes(text).is_empty() {
                 return;
             }
         }
     }
+}
+
+/// Returns the commands that runs are made of, each with its place.
+fn commands(protocol: &Protocol) -> impl Iterator<Item = (String, &Vec<String>)> {
+    let arms = protocol.arms.iter().enumerate();
+    let arms = arms.map(|(i, arm)| (format!("/arms/{i}/command"), &arm.command));
+    let controls = protocol.controls.iter().enumerate();
+    let controls = controls.map(|(i, one)| (format!("/controls/{i}/command"), &one.command));
+    let judge = protocol.judge.iter();
+    let judge = judge.map(|judge| ("/judge/command".to_owned(), &judge.command));
+    arms.chain(controls).chain(judge)
 }

@@ -13,6 +13,7 @@ use crate::protocol::draft::{
 };
 use crate::protocol::expression::{Expected, Scope, Type};
 use crate::protocol::model::{Claim, Judge, Outcome, Scoring};
+use crate::protocol::source::child;
 use crate::units::Micros;
 
 impl Checker<'_> {
@@ -38,7 +39,7 @@ impl Checker<'_> {
             let (expected, kind) = match outcome.kind {
                 _ if self.was_refused(&format!("{table}/kind")) => (Expected::Any, Type::Any),
                 OutcomeKind::Binary => (Expected::Bool, Type::Bool),
-                _ => (Expected::Number, Type::Number),
+                _ => (Expected::Number, Type::Double),
             };
             scope.insert(
                 "outcomes".to_owned(),
@@ -96,7 +97,20 @@ impl Checker<'_> {
     pub(super) fn judge(&mut self, draft: &Draft) -> Option<Judge> {
         let judge = draft.judge.as_ref()?;
         self.command("/judge/command", &judge.command.0);
-        self.inside(Place::Value("/judge/report".to_owned()), &judge.report.0);
+        let report = Place::Value("/judge/report".to_owned());
+        self.inside(report.clone(), &judge.report.0);
+        let laid = judge.files.keys();
+        let laid = laid.map(|to| (Place::Key(child("/judge/files", to)), to.as_str()));
+        // The judge's report is read where it stands, and so must be nobody else's file.
+        let claim = draft.claim.iter();
+        let claim = claim.map(|claim| {
+            (
+                Place::Value("/claim/file".to_owned()),
+                claim.file.0.as_str(),
+            )
+        });
+        self.apart(laid.chain([(report.clone(), judge.report.0.as_str())]));
+        self.apart(claim.chain([(report, judge.report.0.as_str())]));
         let timeout = self.duration("/judge/timeout", Some(&judge.timeout));
         let schema = self.report_schema(&judge.schema.0)?;
         Some(Judge {

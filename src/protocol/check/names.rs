@@ -43,6 +43,26 @@ impl Checker<'_> {
         }
     }
 
+    /// Refuses places of a workspace of which one would take the place of another.
+    pub(super) fn apart<'d>(&mut self, places: impl Iterator<Item = (Place, &'d str)>) {
+        let mut laid: Vec<String> = Vec::new();
+        for (place, path) in places {
+            let path = path.trim_end_matches('/').to_lowercase();
+            let below = |one: &str, other: &str| {
+                one.strip_prefix(other)
+                    .is_some_and(|rest| rest.starts_with('/'))
+            };
+            let other = laid.iter().find(|other| {
+                **other == path || below(&path, other.as_str()) || below(other.as_str(), &path)
+            });
+            if let Some(other) = other {
+                let message = format!("this would take the place of `{other}`; name another place");
+                self.refuse(Code::DuplicateId, place, message);
+            }
+            laid.push(path);
+        }
+    }
+
     /// Refuses words that stand twice in a list.
     pub(super) fn once<W: AsRef<str>>(&mut self, pointer: &str, words: &[W]) {
         for (i, word) in words.iter().enumerate() {

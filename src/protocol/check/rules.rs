@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::Checker;
 use super::expressions::{object, text};
 use crate::protocol::defect::{Code, Defect, Place};
-use crate::protocol::draft::{self, Draft};
+use crate::protocol::draft::{self, Draft, ExpressionText};
 use crate::protocol::expression::{Expected, Scope, Type};
 use crate::protocol::model::{
     Backoff, Breaker, Budget, BudgetCounts, BudgetMax, BudgetUnknown, ErrorsIn, Fits, Hold, Outage,
@@ -27,10 +27,11 @@ impl Checker<'_> {
         let stages: Vec<Option<Stage>> = stages
             .map(|(i, stage)| {
                 let table = format!("/stages/{i}");
-                if let Some(opens) = &stage.opens {
-                    self.opens_after(&format!("{table}/opens"), &opens.0, &names[i..]);
-                }
-                self.stage(draft, &table, stage, &scope)
+                let before = self.defects.len();
+                scope.insert("stages".to_owned(), self.stages_before(draft, i));
+                let checked = self.stage(draft, &table, stage, &scope);
+                self.opens_after(stage.opens.as_ref(), &names[i..], before);
+                checked
             })
             .collect();
         stages.into_iter().collect()
@@ -80,20 +81,29 @@ impl Checker<'_> {
         })
     }
 
-    /// Refuses a stage that waits for itself or for one after it.
-    fn opens_after(&mut self, pointer: &str, text: &str, not_before: &[&str]) {
-        for (i, id) in not_before.iter().enumerate() {
-            let spellings = [format!("stages['{id}']"), format!("stages[\"{id}\"]")];
-            let found = spellings.iter().find_map(|spelling| text.find(spelling));
-            let Some(start) = found else { continue };
-            let message = if i == 0 {
-                "the stage would wait for itself, and never open".to_owned()
-            } else {
-                format!("the stage `{id}` stands after this one; a stage waits for those before it")
+    /// Says plainly that a stage waits for itself or for one after it: neither is known there.
+    fn opens_after(&mut self, opens: Option<&ExpressionText>, not_before: &[&str], since: usize) {
+        let Some(opens) = opens else { return };
+        for defect in self.defects.iter_mut().skip(since) {
+            let Place::Within(_, range) = &defect.place else {
+                continue;
             };
-            let length = spellings[0].len();
-            let place = Place::Within(pointer.to_owned(), start..start + length);
-            self.refuse(Code::UnknownName, place, message);
+            let name = opens.0.get(range.clone()).unwrap_or_default();
+            let name = name.trim_matches(['\'', '"']);
+            let after = not_before.iter().position(|id| *id == name);
+            match after.filter(|_| defect.code == Code::UnknownName) {
+                Some(0) => {
+                    "the stage would wait for itself, and never open"
+                        .clone_into(&mut defect.message);
+                }
+                Some(_) => {
+                    defect.message = format!(
+                        "the stage `{name}` stands after this one; a stage waits for those before it"
+                    );
+                }
+                None => continue,
+            }
+            defect.label = None;
         }
     }
 
@@ -220,7 +230,7 @@ impl Checker<'_> {
                 );
             }
             let (until, shows) = (hold.until.as_ref(), hold.shows.as_ref());
-            self.expression_if(&format!("{table}/until"), until, scope, Expected::Any);
+            self.expression_if(&format!("{table}/until"), until, scope, Expected::Time);
             self.expression_if(&format!("{table}/shows"), shows, scope, Expected::Number);
             holds.push(Hold {
                 id: hold.id.0.clone(),

@@ -42,7 +42,7 @@ impl Checker<'_> {
                 continue;
             };
             if draft.tasks.is_open()
-                && !["id", "split"].contains(&field)
+                && !["id", "split", "dir"].contains(&field)
                 && !fields.contains_key(field)
             {
                 let known: Vec<&str> = fields.keys().map(String::as_str).collect();

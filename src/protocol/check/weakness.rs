@@ -12,7 +12,9 @@ use crate::protocol::defect::{Code, Defect, Place, nearest};
 use crate::protocol::draft::{ArmsOrder, Axis, Draft, Expect, LateReport, OutcomeKind, ScoreWord};
 use crate::protocol::frame::{Drawn, Task};
 use crate::protocol::model::{Arm, Protocol};
+use crate::protocol::plan::Plan;
 use crate::protocol::source::child;
+use crate::protocol::template;
 
 /// Weaknesses that a later version looks for; naming one is accepted now.
 const NOT_LOOKED_FOR: &[&str] = &["outage-not-blind", "can-get-stuck"];
@@ -235,14 +237,22 @@ impl Checker<'_> {
 
 fn order_unbalanced(subject: &Subject<'_>) -> Option<Finding> {
     let protocol = subject.protocol;
-    let has = protocol.arms.len() > 1 && protocol.allocation.arms == ArmsOrder::Alternating;
-    has.then(|| {
-        let message = format!(
-            "`{}` is always first: what the first run of a repeat gains or loses by its place looks like an effect",
-            protocol.arms[0].id
-        );
-        Finding::at("/allocation/arms", message)
-    })
+    let (drawn, allocation) = (subject.drawn.confirmatory.len(), &protocol.allocation);
+    // Where one arm comes after another, none is first in anything but time.
+    let listed =
+        allocation.arms == ArmsOrder::Alternating && !one_arm_after_another(protocol, drawn);
+    let only = drawn == 1 && allocation.repeats == 1;
+    if protocol.arms.len() < 2 || !(listed || only) {
+        return None;
+    }
+    let plan = Plan::new(protocol, subject.tasks, &subject.drawn.confirmatory);
+    let first = if plan.is_empty() { 0 } else { plan.slot(0).arm };
+    let first = usize::try_from(first).unwrap_or_default();
+    let message = format!(
+        "`{}` is always first: what the first run of a repeat gains or loses by its place looks like an effect",
+        protocol.arms[first].id
+    );
+    Some(Finding::at("/allocation/arms", message))
 }
 
 fn order_confounded_with_time(subject: &Subject<'_>) -> Option<Finding> {
@@ -253,9 +263,13 @@ fn order_confounded_with_time(subject: &Subject<'_>) -> Option<Finding> {
     has.then(|| Finding::at("/allocation/nest", message))
 }
 
-/// Returns whether the plan has every run of an arm before those of the next: each loop around the
-/// arms, if there is one, goes round once.
+/// Returns whether the plan has every run of an arm before those of the next: the arms stand as
+/// listed, and each loop around them, if there is one, goes round once.
 fn one_arm_after_another(protocol: &Protocol, drawn: usize) -> bool {
+    // Any other order goes through the arms from task to task and from repeat to repeat.
+    if protocol.allocation.arms != ArmsOrder::Alternating {
+        return false;
+    }
     let rounds = |axis: &Axis| match axis {
         Axis::Task => drawn,
         Axis::Repeat => protocol.allocation.repeats as usize,
@@ -346,7 +360,16 @@ fn unpinned_command(subject: &Subject<'_>) -> Option<Finding> {
     let (i, program) = programs.find(|(_, program)| {
         let mut probes = subject.draft.probes.iter();
         let probed = probes.any(|probe| probe.command.0.first().is_some_and(|one| one == program));
-        let digested = program.contains('/') && !program.starts_with('/');
+        let of_task = template::holes(program)
+            .first()
+            .is_some_and(|hole| hole.range.start == 0);
+        let filled = |task: &usize| template::fill(program, |name| subject.tasks[*task].fill(name));
+        let beside = |program: &str| program.contains('/') && !program.starts_with('/');
+        let mut used = subject.drawn.confirmatory.iter();
+        let digested = match of_task {
+            true => used.all(|task| filled(task).is_ok_and(|program| beside(&program))),
+            false => beside(program),
+        };
         !probed && !digested
     })?;
     let message = format!(

@@ -51,13 +51,14 @@ fn check_here(parsed: &Parsed, scope: &Scope, expected: Expected) -> Vec<Express
     let fits = match expected {
         Expected::Bool => matches!(found, Type::Any | Type::Bool),
         Expected::Number => found == Type::Any || found.is_number(),
+        Expected::Time => matches!(found, Type::Any | Type::Time),
         Expected::Any => true,
     };
     if !fits {
-        let wanted = if expected == Expected::Bool {
-            Type::Bool
-        } else {
-            Type::Number
+        let wanted = match expected {
+            Expected::Bool => Type::Bool,
+            Expected::Time => Type::Time,
+            Expected::Number | Expected::Any => Type::Number,
         };
         let message = format!(
             "the expression is {}; {} is needed here",
@@ -337,6 +338,12 @@ impl<'a> Checker<'a> {
         if !takes(&left) || !takes(&right) || (known && left.kind() != right.kind()) {
             self.report(bad, self.places.token(node));
             return Type::Any;
+        }
+        let of_double = |side: &Type| *side == Type::Double;
+        if call.func_name == operators::MODULO && (of_double(&left) || of_double(&right)) {
+            let message = "`%` takes whole numbers only; write `int(…)` around the others";
+            self.report(message, self.places.token(node));
+            return Type::Int;
         }
         if matches!(
             (&left, &right),

@@ -42,6 +42,8 @@ pub enum Expected {
     Bool,
     /// A number.
     Number,
+    /// A time.
+    Time,
     /// Anything.
     Any,
 }

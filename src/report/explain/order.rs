@@ -24,7 +24,7 @@ pub(super) fn section(page: &mut Page, protocol: &Protocol) {
         "A slot is one task, one arm and one repeat. A run is one attempt at a slot; its number \
          is its place among all starts, and its position in its repeat is recorded.",
     );
-    page.item(loops(nest));
+    page.item(loops(nest, *arms));
     if !protocol.stages.is_empty() {
         page.item(
             "The stages follow one another: all tasks of one before the next. Repeats are counted \
@@ -79,14 +79,17 @@ fn seed(run_seed: Option<RunSeed>) -> &'static str {
              8 hex digits of the SHA-256 of the task's id, a colon and the repeat counted from 0, \
              modulo 1,000,000."
         }
-        None => "No seed is derived for a run; `{run.seed}` stands for 0.",
+        None => "No seed is derived for a run.",
     }
 }
 
-fn loops(nest: &[Axis; 3]) -> String {
+fn loops(nest: &[Axis; 3], order: ArmsOrder) -> String {
+    // An order that is not the listed one gives each turn to one arm after another.
+    let in_turn = order != ArmsOrder::Alternating && nest[2] != Axis::Arm;
     let one = |axis: Axis| match axis {
         Axis::Task => "task",
         Axis::Repeat => "repeat",
+        Axis::Arm if in_turn => "turn",
         Axis::Arm => "arm",
     };
     let [outer, middle, inner] = nest.map(one);

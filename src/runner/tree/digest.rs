@@ -186,17 +186,23 @@ impl Walk<'_> {
         };
         let path = target.path.join(entry.name);
         let parent = target.directory.as_fd();
-        let created = Entry {
+        let to = Entry {
             parent,
             name: entry.name,
             shown: &path,
-        }
-        .create_directory()?;
+        };
+        let created = to.create_directory()?;
         let target = Target {
-            path,
+            path: path.clone(),
             directory: &created,
         };
-        self.directory(entry.shown, &directory, Some(&target), &below, depth + 1)
+        let files = self.lines.len();
+        self.directory(entry.shown, &directory, Some(&target), &below, depth + 1)?;
+        if self.lines.len() == files {
+            // No line of the digest tells of it: nothing that is not registered is laid.
+            to.remove_empty_directory()?;
+        }
+        Ok(())
     }
 
     fn file(

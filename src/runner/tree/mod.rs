@@ -17,7 +17,7 @@
 //! without the blanks: `x` when the owner may execute the file, else `-`; the path below the
 //! directory, with `/`, in UTF-8; a zero byte; the file's SHA-256 in lower-case hexadecimal; a line
 //! feed. It is the lines that are sorted and not the paths: all `-` come before all `x`.
-//! Directories have no line: an empty one is laid, but the digest does not tell.
+//! Directories have no line, and one without files below it is not laid.
 
 mod digest;
 mod entry;

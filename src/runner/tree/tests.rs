@@ -180,8 +180,12 @@ fn a_copy_has_the_digest_and_the_modes() {
     assert_eq!(hex(tree_digest(target.path())), STUDY_DIGEST);
     let mode = |name: &str| fs::metadata(target.path().join(name)).unwrap().mode() & 0o7777;
     assert_eq!(
-        [mode("b/run.sh"), mode("b/ä"), mode("empty")],
+        [mode("b/run.sh"), mode("b/ä"), mode("b")],
         [0o755, 0o644, 0o755]
+    );
+    assert!(
+        !target.path().join("empty").exists(),
+        "what no digest tells of is not laid"
     );
     assert_eq!(
         code(copy_tree(study.path(), target.path())),
