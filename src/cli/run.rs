@@ -18,6 +18,7 @@ use crate::engine::refusal::Refusal;
 use crate::engine::rules::Rules;
 use crate::protocol::model::CauseWord;
 use crate::report::tally::{Counter, Tally};
+use crate::runner::process::SpawnFault;
 use crate::runner::session::{self, Brake, End, Session};
 use crate::runner::signals::{self, Wish};
 use crate::runner::{clock, programs};
@@ -106,9 +107,17 @@ impl Before {
 /// Refuses to go on without a program: each start of its runs would use up an attempt.
 fn must_have_programs(loaded: &ProtocolFile) -> Result<(), Failure> {
     let protocol = &loaded.checked.registration.protocol;
-    programs::must_exist(protocol, &loaded.base, &environment()).map_err(|fault| Failure::Fault {
-        code: fault.code(),
-        message: format!("{fault}; nothing was started"),
+    programs::must_exist(protocol, &loaded.base, &environment()).map_err(|fault| {
+        let beside = match &fault {
+            SpawnFault::NotOnPath { program } if loaded.base.join(program).is_file() => {
+                format!(" (one stands beside the protocol: write `./{program}`)")
+            }
+            _ => String::new(),
+        };
+        Failure::Fault {
+            code: fault.code(),
+            message: format!("{fault}{beside}; nothing was started"),
+        }
     })
 }
 
