@@ -106,7 +106,7 @@ fn help_of_every_verb() {
     let desk = Desk::new();
     let verbs = [
         "init", "check", "explain", "plan", "schema", "register", "run", "start", "finish",
-        "score", "status", "show", "verify", "export", "claim",
+        "score", "breaker", "status", "show", "verify", "export", "claim",
     ];
     let mut lines = vec!["--help".to_owned(), "--version".to_owned()];
     lines.extend(verbs.iter().map(|verb| format!("{verb} --help")));

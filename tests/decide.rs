@@ -385,3 +385,67 @@ fn nothing_is_announced_before_the_registration() {
          peek              | start t1 a",
     );
 }
+
+#[test]
+fn the_breaker_opens_after_failures_in_a_row_and_a_person_clears_it() {
+    let design = Design {
+        runs_max: 2,
+        serial: Serial::None,
+        per_slot: None,
+        rerun: vec![prereg::protocol::model::CauseWord::Failed],
+        breaker: Some(2),
+        control: true,
+        ..Design::default()
+    };
+    plays_registered(
+        &design,
+        "breaker clear     | nothing
+         breaker open      | breaker-internal
+         start t1 a        | run 1
+         close 1 failed    | failed, breaker 1, slot waits
+         start t1 a        | run 2, attempt 2
+         finish 2          | ended, breaker 0
+         score 2 pass      | scored, slot ended
+         start t1 b        | run 3
+         close 3 lost      | lost, slot ended
+         start t1 oracle   | run 4
+         start t2 a        | run 5
+         close 4 failed    | failed, breaker 1
+         close 5 failed    | failed, breaker 2 open, slot waits
+         peek              | refused breaker-open
+         start t2 a        | breaker-open
+         start t1 oracle   | breaker-open
+         start x a         | unknown-task
+         breaker clear     | breaker 0
+         peek              | start t2 a
+         start t2 a        | run 6, attempt 2
+         finish 6          | ended",
+    );
+}
+
+#[test]
+fn a_breaker_for_one_arm_holds_that_arm_alone() {
+    let design = Design {
+        runs_max: 4,
+        serial: Serial::None,
+        breaker: Some(1),
+        breaker_of_first: true,
+        breaker_external: true,
+        control: true,
+        ..Design::default()
+    };
+    plays_registered(
+        &design,
+        "start t1 a        | run 1
+         start t1 b        | run 2
+         close 2 failed    | failed, slot ended
+         breaker open      | breaker 0 open
+         breaker open      | nothing
+         peek              | refused breaker-open
+         start t2 oracle   | run 3
+         start t2 b        | out-of-order, next t2 a
+         start t2 a        | breaker-open
+         breaker clear     | breaker 0
+         close 1 failed    | failed, breaker 1 open, slot ended",
+    );
+}

@@ -353,6 +353,47 @@ fn a_program_that_cannot_be_started_is_a_failed_run() {
 }
 
 #[test]
+fn a_breaker_stops_the_study_from_using_up_its_slots() {
+    let study = Recipe {
+        files: vec![("arm.sh", "#!/no/such/interpreter\n".to_owned())],
+        arms: ["[\"./arm.sh\"]".to_owned(), "printf b > out".to_owned()],
+        runs_max: 1,
+        attempts: "per_slot = 1\nstale_after = \"1h\"\n[breaker]\nfailures = 1",
+        ..Recipe::default()
+    }
+    .lay();
+    let failed = |study: &Study| {
+        let runs = study.runs();
+        runs.iter().filter(|run| run["cause"] == "failed").count()
+    };
+    for failures in 1..=2 {
+        let said = study.prereg(&["run", "study.toml", "--json"]);
+        assert_eq!(said.code, Some(4), "{said:?}");
+        let json = said.json();
+        assert_eq!(
+            (&json["state"], &json["code"]),
+            (&"held".into(), &"breaker-open".into()),
+            "{said:?}"
+        );
+        assert_eq!(
+            failed(&study),
+            failures,
+            "one failure, and nothing after it"
+        );
+        // Asking while held is a poll.
+        let entries = study.entries().len();
+        let again = study.prereg(&["run", "study.toml", "--json"]);
+        assert_eq!(again.json()["state"], "held", "{again:?}");
+        assert_eq!(study.entries().len(), entries);
+        let said = study.prereg(&["status", "--json"]);
+        assert_eq!(said.json()["standing"]["breaker"]["open"], true, "{said:?}");
+        let said = study.prereg(&["breaker", "clear", "--json"]);
+        assert_eq!(said.json()["changed"], true, "{said:?}");
+    }
+    study.verify();
+}
+
+#[test]
 fn a_file_that_changed_since_the_registration_is_named() {
     let study = Recipe {
         workspace: "{ copy = \"input\" }",

@@ -73,6 +73,11 @@ pub(super) enum Verb {
     /// Reports what an ended run is scored from.
     #[command(after_help = "Example:\n  prereg score 12 --report report.json --claim claim.json")]
     Score(Score),
+    /// Opens or clears the breaker: while it is open nothing that it guards starts.
+    #[command(
+        after_help = "Examples:\n  prereg breaker clear     after the cause of failed starts is mended\n  prereg breaker open      where the protocol says external = true"
+    )]
+    Breaker(Breaker),
     /// Shows where a study stands.
     #[command(after_help = "Example:\n  prereg status study.prereg.db")]
     Status(Status),
@@ -262,6 +267,26 @@ pub(super) struct Score {
     pub which: Which,
     #[command(flatten)]
     pub writes: Writes,
+}
+
+/// `breaker`
+#[derive(Debug, Args)]
+pub(super) struct Breaker {
+    /// What is done to it.
+    pub hand: Hand,
+    #[command(flatten)]
+    pub which: Which,
+    #[command(flatten)]
+    pub writes: Writes,
+}
+
+/// What is done to the breaker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Hand {
+    /// Nothing it guards starts.
+    Open,
+    /// Starts are let through again.
+    Clear,
 }
 
 /// `status`

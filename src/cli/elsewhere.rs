@@ -1,10 +1,11 @@
-//! Verbs for runs that are executed elsewhere, and for arms: `start`, `finish`, `score`, `claim`.
+//! Verbs for runs that are executed elsewhere, for the operator, and for arms: `start`, `finish`,
+//! `score`, `breaker`, `claim`.
 
 use std::path::Path;
 
 use serde_json::json;
 
-use super::args::{Claim, Claimed, Finish, Score, Start, Which, Writes};
+use super::args::{Breaker, Claim, Claimed, Finish, Hand, Score, Start, Which, Writes};
 use super::reply::{Defects, Failure, Reply};
 use super::study::{apply, find_record, folder_of, name_of};
 use crate::engine::command::{Action, Ending, Evidence, Executed, Execution, Judged};
@@ -65,6 +66,25 @@ pub(super) fn start(args: &Start) -> Result<Reply, Failure> {
     Ok(Reply::done(text, json))
 }
 
+/// Opens or clears the breaker.
+pub(super) fn breaker(args: &Breaker) -> Result<Reply, Failure> {
+    let mut store = open(&args.which)?;
+    let open = args.hand == Hand::Open;
+    let response = apply(&mut store, request(&args.writes, Action::Breaker { open }))?;
+    let changed = response
+        .ruling
+        .as_deref()
+        .is_ok_and(|events| !events.is_empty());
+    let text = match (open, changed) {
+        (true, true) => "opened      the breaker: nothing it guards starts until it is cleared\n",
+        (false, true) => "cleared     the breaker: starts are let through again\n",
+        (true, false) => "unchanged   the breaker was open before\n",
+        (false, false) => "unchanged   the breaker was not open\n",
+    };
+    let json = json!({ "open": open, "changed": changed, "entry": response.seq, "repeated": response.repeated });
+    Ok(Reply::done(text, json))
+}
+
 /// Refuses to report on a run that `prereg run` executes.
 fn must_be_elsewhere(store: &mut Store, run: RunId) -> Result<(), Failure> {
     match store.run(run)? {
@@ -96,11 +116,9 @@ pub(super) fn finish(args: &Finish) -> Result<Reply, Failure> {
     };
     let response = apply(&mut store, request(&args.writes, action))?;
     let mut said = told(args.run, &response, "ended");
-    if response
-        .ruling
-        .as_deref()
-        .is_ok_and(|events| events.len() == 1)
-    {
+    let closes = |event: &Event| matches!(event, Event::Unjudged { .. });
+    let events = response.ruling.as_deref();
+    if events.is_ok_and(|events| !events.is_empty() && !events.iter().any(closes)) {
         said.text
             .push_str(&format!("            then: prereg score {}\n", args.run));
     }

@@ -81,6 +81,9 @@ pub(super) fn status(args: &Status) -> Result<Reply, Failure> {
             counts.started, counts.scored, counts.unjudged
         ));
     }
+    if standing.breaker.open {
+        text.push_str("  held      the breaker is open; prereg breaker clear lets runs start\n");
+    }
     if standing.pilots > 0 {
         text.push_str(&format!(
             "  pilots    {} runs, in no analysis\n",

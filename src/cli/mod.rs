@@ -73,6 +73,7 @@ fn execute(cli: &Cli) -> Result<Reply, Failure> {
         Verb::Start(args) => elsewhere::start(args),
         Verb::Finish(args) => elsewhere::finish(args),
         Verb::Score(args) => elsewhere::score(args),
+        Verb::Breaker(args) => elsewhere::breaker(args),
         Verb::Status(args) => inspect::status(args),
         Verb::Show(args) => inspect::show(args),
         Verb::Verify(args) => inspect::verify(args),

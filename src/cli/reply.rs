@@ -214,7 +214,7 @@ impl Failure {
 }
 
 /// Shows the line of the protocol that holds a rule; nothing where there is none.
-fn registered(rule: Option<&str>, text: Option<&str>) -> String {
+pub(super) fn registered(rule: Option<&str>, text: Option<&str>) -> String {
     registered_line(rule, text).map_or(String::new(), |(line, shown)| {
         format!("  registered at line {line}: {shown}\n")
     })

@@ -11,7 +11,7 @@ use super::args::Run;
 use super::exit::Exit;
 use super::progress::Bar;
 use super::protocol::{plan_line, register_in, registered_lines};
-use super::reply::{Failure, Reply};
+use super::reply::{Failure, Reply, registered};
 use super::results;
 use super::study::{ProtocolFile, apply, folder_of, name_of};
 use crate::engine::refusal::Refusal;
@@ -55,6 +55,7 @@ pub(super) fn run(args: &Run) -> Result<Reply, Failure> {
     match end {
         End::Complete if args.pilot => pilot_done(&mut store),
         End::Complete => finished(&mut store, &record, &format!(" in {}", bar.elapsed()), true),
+        End::Refused(refusal) => held(&mut store, &loaded, &refusal),
         End::Waiting => waiting(&mut store),
         End::Interrupted => interrupted(&mut store, &loaded),
     }
@@ -269,6 +270,24 @@ fn pilot_done(store: &mut Store) -> Result<Reply, Failure> {
         text,
         json!({ "state": "piloted", "pilots": standing.pilots, "head": store.head()? }),
     ))
+}
+
+/// Says which registered rule lets nothing start.
+fn held(store: &mut Store, loaded: &ProtocolFile, refusal: &Refusal) -> Result<Reply, Failure> {
+    let standing = store.standing()?;
+    let text = format!(
+        "held        {}: {refusal}\n{}            {} of {} slots have ended; then go on with: prereg run {}\n",
+        refusal.code(),
+        registered(refusal.rule(), Some(&loaded.text)),
+        standing.slots_ended,
+        standing.slots,
+        loaded.file.display()
+    );
+    Ok(Reply {
+        text,
+        json: json!({ "state": "held", "code": refusal.code(), "facts": refusal, "retry_at": null, "head": store.head()? }),
+        exit: Exit::Refusal,
+    })
 }
 
 fn waiting(store: &mut Store) -> Result<Reply, Failure> {

@@ -83,6 +83,11 @@ pub enum Action {
         /// The run.
         run: RunId,
     },
+    /// Opens or clears the breaker by hand.
+    Breaker {
+        /// Whether it is to be open.
+        open: bool,
+    },
     /// Records that somebody looked at sealed outcomes.
     Unblind {},
 }

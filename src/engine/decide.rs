@@ -2,6 +2,7 @@
 
 use super::command::{Action, Cause, Command, Ending, Evidence, Executed};
 use super::event::{Event, LaneId, Place};
+use super::guards;
 use super::refusal::{Next, Refusal};
 use super::rules::{Phase, Rules};
 use super::scoring::{self, Verdict};
@@ -45,13 +46,14 @@ pub fn decide(rules: Option<&Rules>, slice: &Slice, command: &Command) -> Ruling
             Ok(with_consequences(rules, slice, admitted))
         }
         Action::Close { run, cause, .. } => {
-            let admitted = close(slice, *run, *cause)?;
+            let admitted = close(rules, slice, *run, *cause)?;
             Ok(with_consequences(rules, slice, admitted))
         }
         Action::Expire { run } => {
             let admitted = expire(rules, slice, *run, at)?;
             Ok(with_consequences(rules, slice, admitted))
         }
+        Action::Breaker { open } => breaker(rules, slice, *open),
         Action::Unblind {} => Ok(vec![Event::Unblinded {}]),
     }
 }
@@ -72,7 +74,7 @@ pub fn due(rules: Option<&Rules>, slice: &Slice, command: &Command) -> Vec<RunId
             .is_some_and(|started_at| rules.is_stale(*started_at, command.at))
     };
     match &command.action {
-        Action::Start { task, arm, .. } => match admissible(rules, slice, task, arm) {
+        Action::Start { task, arm, .. } => match guards::admissible(rules, slice, task, arm) {
             Ok(Some(_)) => slice
                 .standing
                 .live
@@ -101,6 +103,8 @@ pub enum Peek {
     Expire(RunId),
     /// This slot may start now.
     Start(Next),
+    /// A guard refuses whatever could start next.
+    Refused(Refusal),
     /// Nothing may start until a run under way has ended, or the study is registered.
     Wait,
     /// Every slot has ended.
@@ -125,9 +129,13 @@ pub fn peek(rules: &Rules, slice: &Slice, at: Time) -> Peek {
     if live.len() as u64 >= u64::from(rules.protocol().allocation.runs_max) {
         return Peek::Wait;
     }
-    match earliest(rules, slice) {
-        Some(position) => Peek::Start(next_at(rules, true, position)),
-        None => Peek::Wait,
+    let Some(position) = earliest(rules, slice) else {
+        return Peek::Wait;
+    };
+    let next = next_at(rules, true, position);
+    match guards::passed_by(rules, slice, &next.arm) {
+        Ok(()) => Peek::Start(next),
+        Err(refusal) => Peek::Refused(refusal),
     }
 }
 
@@ -174,7 +182,7 @@ fn start(
     executed: &Executed,
     at: Time,
 ) -> Ruling {
-    let phase = admissible(rules, slice, task, arm)?;
+    let phase = guards::admissible(rules, slice, task, arm)?;
     let place = match phase {
         Some((phase, arm)) => Some(slot(rules, slice, phase, arm, task)?),
         None => None,
@@ -198,36 +206,6 @@ fn start(
         place,
         seed: derived.map(|place| plan::run_seed(task, place.repeat - 1)),
     }])
-}
-
-/// The guards before the slot is looked for. A control has no phase: it passes all but concurrency.
-fn admissible(
-    rules: &Rules,
-    slice: &Slice,
-    task: &str,
-    arm: &str,
-) -> Result<Option<(Phase, usize)>, Refusal> {
-    let Some(known) = rules.task(task) else {
-        return Err(Refusal::UnknownTask {
-            task: task.to_owned(),
-        });
-    };
-    let Some(arm) = rules.protocol().arm(arm) else {
-        return match rules.protocol().control(arm) {
-            Some(_) => Ok(None),
-            None => Err(Refusal::UnknownArm {
-                arm: arm.to_owned(),
-            }),
-        };
-    };
-    let registered = slice.standing.registered.is_some();
-    let task = task.to_owned();
-    match (rules.is_confirmatory(known), rules.phase(&known.id)) {
-        (false, _) if registered => Err(Refusal::SplitClosed { task }),
-        (true, _) if !registered => Err(Refusal::NotRegistered { task }),
-        (_, None) => Err(Refusal::NotDrawn { task }),
-        (_, Some(phase)) => Ok(Some((phase, arm))),
-    }
 }
 
 /// Finds the slot that a start of an arm on a task would fill.
@@ -367,10 +345,12 @@ fn open_run(slice: &Slice, run: RunId) -> Result<&Run, Refusal> {
 }
 
 fn finish(rules: &Rules, slice: &Slice, run: RunId, ending: &Ending) -> Ruling {
-    if open_run(slice, run)?.state == State::Ended {
+    let ended = open_run(slice, run)?;
+    if ended.state == State::Ended {
         return Err(Refusal::AlreadyEnded { run });
     }
     let mut events = vec![Event::Ended { run }];
+    events.extend(guards::after_start(rules, slice, &ended.arm, true));
     if ending.timed_out && rules.protocol().scoring.on_timeout == ScoreWord::Unjudged {
         events.push(Event::Unjudged {
             run,
@@ -406,12 +386,29 @@ pub fn evidence_digest(evidence: &Evidence) -> Digest {
     canonical::digest(&serde_json::to_value(evidence).unwrap_or_default())
 }
 
-fn close(slice: &Slice, run: RunId, cause: Cause) -> Ruling {
-    open_run(slice, run)?;
+fn close(rules: &Rules, slice: &Slice, run: RunId, cause: Cause) -> Ruling {
+    let closed = open_run(slice, run)?;
     if !matches!(cause, Cause::Failed | Cause::Cancelled | Cause::Lost) {
         return Err(Refusal::NotACause { cause });
     }
-    Ok(vec![Event::Unjudged { run, cause }])
+    let mut events = vec![Event::Unjudged { run, cause }];
+    if cause == Cause::Failed && closed.state == State::Live {
+        events.extend(guards::after_start(rules, slice, &closed.arm, false));
+    }
+    Ok(events)
+}
+
+/// The operator's hand on the breaker.
+fn breaker(rules: &Rules, slice: &Slice, open: bool) -> Ruling {
+    let Some(breaker) = &rules.protocol().breaker else {
+        return Err(Refusal::NoBreaker {});
+    };
+    let stands = slice.standing.breaker;
+    match (open, stands.open) {
+        (true, _) if !breaker.external => Err(Refusal::BreakerInternal {}),
+        (wanted, found) if wanted == found => Ok(Vec::new()),
+        (open, _) => Ok(vec![Event::Breaker { failures: 0, open }]),
+    }
 }
 
 fn expire(rules: &Rules, slice: &Slice, run: RunId, at: Time) -> Ruling {

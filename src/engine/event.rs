@@ -80,6 +80,13 @@ pub enum Event {
     },
     /// Every slot has ended.
     Completed {},
+    /// The breaker stands otherwise than before.
+    Breaker {
+        /// How many starts in a row have failed.
+        failures: u32,
+        /// Whether it is open.
+        open: bool,
+    },
     /// Sealed outcomes were looked at.
     Unblinded {},
 }

@@ -3,7 +3,7 @@
 use super::command::{Action, Command};
 use super::decide::evidence_digest;
 use super::event::Event;
-use super::slice::{Counts, Lane, Run, Slice, State};
+use super::slice::{Breaker, Counts, Lane, Run, Slice, State};
 use crate::units::{RunId, Time};
 
 /// Applies a command that was granted: its events, and what it reported of its run.
@@ -84,6 +84,12 @@ pub fn evolve(slice: &mut Slice, at: Time, event: &Event) {
             }
         }
         Event::Completed {} => slice.standing.completed = Some(at),
+        Event::Breaker { failures, open } => {
+            slice.standing.breaker = Breaker {
+                failures: *failures,
+                open: *open,
+            };
+        }
         Event::Unblinded {} => slice.standing.unblinded += 1,
     }
 }

@@ -14,6 +14,7 @@ pub mod command;
 pub mod decide;
 pub mod event;
 pub mod evolve;
+pub mod guards;
 pub mod refusal;
 pub mod rules;
 pub mod scoring;

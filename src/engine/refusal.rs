@@ -46,6 +46,11 @@ pub enum Refusal {
         /// The arm.
         arm: String,
     },
+    /// The breaker is open.
+    BreakerOpen {
+        /// How many starts in a row had failed; 0 where a person opened it.
+        failures: u32,
+    },
     /// The study is registered, and the task is in a pilot split.
     SplitClosed {
         /// The task.
@@ -119,6 +124,10 @@ pub enum Refusal {
         /// The cause.
         cause: Cause,
     },
+    /// The protocol has no breaker.
+    NoBreaker {},
+    /// The breaker is not for people to open.
+    BreakerInternal {},
     /// `prereg run` executes the run, and reports on it itself.
     ExecutedHere {
         /// The run.
@@ -161,6 +170,7 @@ impl Refusal {
             Self::RegistrationDiffers { .. } => "registration-differs",
             Self::UnknownTask { .. } => "unknown-task",
             Self::UnknownArm { .. } => "unknown-arm",
+            Self::BreakerOpen { .. } => "breaker-open",
             Self::SplitClosed { .. } => "split-closed",
             Self::NotRegistered { .. } => "not-registered",
             Self::NotDrawn { .. } => "not-drawn",
@@ -174,6 +184,8 @@ impl Refusal {
             Self::NotEnded { .. } => "not-ended",
             Self::NotStale { .. } => "not-stale",
             Self::NotACause { .. } => "not-a-cause",
+            Self::NoBreaker {} => "no-breaker",
+            Self::BreakerInternal {} => "breaker-internal",
             Self::ExecutedHere { .. } => "executed-here",
             Self::KeyReused { .. } => "key-reused",
         }
@@ -184,6 +196,8 @@ impl Refusal {
         match self {
             Self::UnknownArm { .. } => Some("/arms"),
             Self::UnknownTask { .. } => Some("/tasks/frame"),
+            Self::BreakerOpen { .. } => Some("/breaker"),
+            Self::BreakerInternal {} => Some("/breaker/external"),
             Self::SplitClosed { .. } | Self::NotRegistered { .. } => Some("/tasks/splits"),
             Self::NotDrawn { .. } => Some("/draw"),
             Self::SlotsUsed { .. } => Some("/allocation/repeats"),
@@ -194,10 +208,22 @@ impl Refusal {
         }
     }
 
+    /// Returns whether it only says to wait until something lets starts through again.
+    pub fn is_hold(&self) -> bool {
+        matches!(self, Self::BreakerOpen { .. })
+    }
+
+    /// Returns whether it stands on the record. Asking while held is a poll; and a record begins with
+    /// the protocol, so there is nothing to refuse before.
+    pub fn is_recorded(&self) -> bool {
+        !self.is_hold() && !matches!(self, Self::NotOpened {})
+    }
+
     /// Returns whether asking again can help.
     pub fn retry(&self) -> Retry {
         match self {
-            Self::OutOfOrder { .. }
+            Self::BreakerOpen { .. }
+            | Self::OutOfOrder { .. }
             | Self::CapReached { .. }
             | Self::NotRegistered { .. }
             | Self::NotEnded { .. }
@@ -241,6 +267,17 @@ impl fmt::Display for Refusal {
             Self::UnknownArm { arm } => write!(
                 f,
                 "`{arm}` is neither an arm nor a control of this protocol"
+            ),
+            Self::BreakerOpen { failures: 0 } => f.write_str(
+                "the breaker was opened by hand; `prereg breaker clear` lets runs start again",
+            ),
+            Self::BreakerOpen { failures } => write!(
+                f,
+                "the breaker is open: {failures} starts in a row have failed; mend the cause, then `prereg breaker clear`"
+            ),
+            Self::NoBreaker {} => f.write_str("the protocol has no breaker"),
+            Self::BreakerInternal {} => f.write_str(
+                "the breaker opens by failures alone; `external` does not let people open it",
             ),
             Self::SplitClosed { task } => write!(
                 f,

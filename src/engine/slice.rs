@@ -37,10 +37,22 @@ pub struct Standing {
     pub ended: BTreeSet<RunId>,
     /// What happened to the runs of each arm, pilots left out.
     pub arms: BTreeMap<String, Counts>,
+    /// How the breaker stands.
+    pub breaker: Breaker,
     /// When the last slot ended.
     pub completed: Option<Time>,
     /// How often sealed outcomes were looked at.
     pub unblinded: u64,
+}
+
+/// How the breaker stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Breaker {
+    /// How many starts in a row have failed.
+    pub failures: u32,
+    /// Whether it is open.
+    pub open: bool,
 }
 
 /// What happened to the runs of an arm.

@@ -20,7 +20,7 @@ use super::process::Interrupt;
 use crate::engine::command::{Action, Cause, Executed};
 use crate::engine::decide::Peek;
 use crate::engine::event::Event;
-use crate::engine::refusal::Next;
+use crate::engine::refusal::{Next, Refusal};
 use crate::engine::rules::Rules;
 use crate::engine::slice::{Run, Standing, State};
 use crate::store::{Fault, Flush, Request, Response, Store, Writer};
@@ -68,10 +68,12 @@ pub trait Observer: Sync {
 }
 
 /// Why a session ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
     /// Every slot has ended.
     Complete,
+    /// A registered rule lets nothing start until something else has happened.
+    Refused(Refusal),
     /// Nothing may start until runs that are executed elsewhere have ended.
     Waiting,
     /// The operator ended it.
@@ -533,14 +535,19 @@ impl<'a> Dispatcher<'a> {
                 self.brake.wake();
             }
             let complete = matches!(granted, Granted::Complete);
-            if let Granted::Work(work) = granted {
-                shared.busy += 1;
-                drop(shared);
-                self.flush.flush()?;
-                return Ok(Some(work));
-            }
-            if complete {
-                shared.end = End::Complete;
+            match granted {
+                Granted::Work(work) => {
+                    shared.busy += 1;
+                    drop(shared);
+                    self.flush.flush()?;
+                    return Ok(Some(work));
+                }
+                Granted::Complete => shared.end = End::Complete,
+                Granted::Refused(refusal) => shared.end = End::Refused(refusal),
+                Granted::Nothing if matches!(shared.end, End::Refused(_)) => {
+                    shared.end = End::Waiting;
+                }
+                Granted::Nothing => {}
             }
             if complete || shared.busy == 0 || !may_start {
                 // Whoever sleeps looks once more, and finds the same.
@@ -575,7 +582,10 @@ impl<'a> Dispatcher<'a> {
     fn grant(&self, writer: &mut Writer<'_>) -> Result<Granted, Fault> {
         if self.session.pilot {
             return match writer.peek_pilot()? {
-                Some(next) => self.start(writer, &next.task, &next.arm),
+                Some(next) => match writer.passed_by(&next.arm)? {
+                    Ok(()) => self.start(writer, &next.task, &next.arm),
+                    Err(refusal) => Ok(Granted::Refused(refusal)),
+                },
                 None if writer.standing().live.is_empty() => Ok(Granted::Complete),
                 None => Ok(Granted::Nothing),
             };
@@ -584,6 +594,7 @@ impl<'a> Dispatcher<'a> {
             match writer.peek()? {
                 Peek::Complete => return Ok(Granted::Complete),
                 Peek::Wait => return Ok(Granted::Nothing),
+                Peek::Refused(refusal) => return Ok(Granted::Refused(refusal)),
                 Peek::Expire(run) => {
                     writer.apply(request("engine", Action::Expire { run }))?;
                 }
@@ -656,5 +667,6 @@ impl<'a> Dispatcher<'a> {
 enum Granted {
     Work(Work),
     Nothing,
+    Refused(Refusal),
     Complete,
 }

@@ -10,6 +10,7 @@ use super::{Fault, Flush, Result, Store, current_rules, rows};
 use crate::engine::command::{Action, Command};
 use crate::engine::decide::{self, Peek, Ruling};
 use crate::engine::event::LaneId;
+use crate::engine::guards;
 use crate::engine::refusal::{Next, Refusal};
 use crate::engine::rules::Rules;
 use crate::engine::slice::{Run, Standing};
@@ -152,6 +153,14 @@ impl Writer<'_> {
         })
     }
 
+    /// Passes a start of an arm through the guards that look neither at its task nor at its slot.
+    pub fn passed_by(&mut self, arm: &str) -> Result<std::result::Result<(), Refusal>> {
+        let Some(rules) = self.rules()? else {
+            return Ok(Err(Refusal::NotOpened {}));
+        };
+        Ok(guards::passed_by(&rules, &self.derived.slice, arm))
+    }
+
     /// Says what may start next in the registered plan.
     pub fn peek(&mut self) -> Result<Peek> {
         let Some(rules) = self.rules()? else {
@@ -248,10 +257,11 @@ impl Writer<'_> {
         command: &Command,
     ) -> Result<(Option<u64>, Ruling)> {
         let ruling = decide::decide(rules, &self.derived.slice, command);
-        // A record begins with the protocol; there is nothing to refuse before.
-        if matches!(&ruling, Ok(events) if events.is_empty())
-            || matches!(&ruling, Err(Refusal::NotOpened {}))
-        {
+        let is_news = match &ruling {
+            Ok(events) => !events.is_empty(),
+            Err(refusal) => refusal.is_recorded(),
+        };
+        if !is_news {
             return Ok((None, ruling));
         }
         let sealed = entry::seal(

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use prereg::protocol::frame::{self, Task};
 use prereg::protocol::model::{
-    Allocation, Arm, ArmsOrder, Attempts, Axis, Better, BlockKind, CauseWord, Containment, Control,
-    Draw, DrawMethod, Executed, Execution, Expect, Judge, LateReport, OrderBy, Outcome,
+    Allocation, Arm, ArmsOrder, Attempts, Axis, Better, BlockKind, Breaker, CauseWord, Containment,
+    Control, Draw, DrawMethod, Executed, Execution, Expect, Judge, LateReport, OrderBy, Outcome,
     OutcomeKind, Protocol, RunSeed, ScoreWord, Scoring, Serial, SplitKind, Study, StudyKind,
     Workspace,
 };
@@ -37,6 +37,12 @@ pub struct Design {
     pub stale_after: Micros,
     pub late_report: LateReport,
     pub on_timeout: ScoreWord,
+    /// How many failures in a row open the breaker, if there is one.
+    pub breaker: Option<u32>,
+    /// Whether the breaker is about the first arm alone.
+    pub breaker_of_first: bool,
+    /// Whether people may open it.
+    pub breaker_external: bool,
     /// Whether there is a control, `oracle`.
     pub control: bool,
     pub run_seed: bool,
@@ -64,6 +70,9 @@ impl Default for Design {
             stale_after: Micros(6 * HOUR.0),
             late_report: LateReport::Refuse,
             on_timeout: ScoreWord::Score,
+            breaker: None,
+            breaker_of_first: false,
+            breaker_external: false,
             control: true,
             run_seed: false,
             renamed: false,
@@ -195,7 +204,11 @@ impl Design {
             backoff: None,
             cutoff: None,
             budgets: Vec::new(),
-            breaker: None,
+            breaker: self.breaker.map(|failures| Breaker {
+                failures,
+                arms: self.guarded_arms(),
+                external: self.breaker_external,
+            }),
             switch: None,
             execution: execution(),
             preflight: None,
@@ -223,6 +236,12 @@ impl Design {
             analysis: None,
             limitations: BTreeMap::new(),
         }
+    }
+
+    /// Returns the arms that the breaker names; none of them means all.
+    pub fn guarded_arms(&self) -> Vec<String> {
+        let named = usize::from(self.breaker_of_first);
+        self.arm_ids().into_iter().take(named).collect()
     }
 
     fn allocation(&self) -> Allocation {

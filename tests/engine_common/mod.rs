@@ -17,7 +17,6 @@ use prereg::engine::command::{
 use prereg::engine::decide::{self, Ruling};
 use prereg::engine::event::Event;
 use prereg::engine::evolve;
-use prereg::engine::refusal::Refusal;
 use prereg::engine::rules::Rules;
 use prereg::engine::slice::Slice;
 use prereg::units::{Micros, RunId, Time};
@@ -41,6 +40,8 @@ pub enum Move {
     Close(u64, Cause),
     /// Closes a run whose deadline has passed.
     Expire(u64),
+    /// Opens or clears the breaker by hand.
+    Breaker(bool),
     /// Looks at sealed outcomes.
     Unblind,
 }
@@ -147,6 +148,7 @@ impl Move {
                 note: None,
             },
             Self::Expire(run) => Action::Expire { run: RunId(*run) },
+            Self::Breaker(open) => Action::Breaker { open: *open },
             Self::Unblind => Action::Unblind {},
         }
     }
@@ -254,7 +256,7 @@ impl<'d> World<'d> {
         let ruling = decide::decide(self.rules(), &self.slice, command);
         match &ruling {
             Ok(events) if events.is_empty() => return ruling,
-            Err(Refusal::NotOpened {}) => return ruling,
+            Err(refusal) if !refusal.is_recorded() => return ruling,
             Ok(events) => evolve::apply(&mut self.slice, command, events),
             Err(_) => self.slice.standing.at = command.at,
         }

@@ -91,6 +91,9 @@ pub fn any_design(random: &mut Random) -> Design {
         rerun: words.into_iter().filter(|_| random.chance(5)).collect(),
         late_report: *random.pick(&[LateReport::Refuse, LateReport::UntilClosed]),
         on_timeout: *random.pick(&[ScoreWord::Score, ScoreWord::Unjudged]),
+        breaker: *random.pick(&[None, Some(1), Some(2), Some(3)]),
+        breaker_of_first: random.chance(3),
+        breaker_external: random.chance(5),
         control: random.chance(5),
         ..Design::default()
     }
@@ -134,10 +137,12 @@ pub fn any_move(random: &mut Random, world: &World<'_>) -> Move {
         }
         _ => {}
     }
-    match random.below(40) {
+    match random.below(44) {
         0 => Move::Open(random.below(drafts)),
         1 => Move::Register(random.below(drafts)),
         2 => Move::Unblind,
+        40 => Move::Breaker(true),
+        41..=43 => Move::Breaker(false),
         3 => Move::Expire(any_run(random, world, |run| run.state == State::Live)),
         4..=6 => Move::Close(
             any_run(random, world, |run| !run.is_closed()),

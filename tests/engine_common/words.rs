@@ -61,6 +61,7 @@ pub fn read(text: &str) -> Move {
         ["score", run, report] => Move::Score(number(run), report_of(report)),
         ["close", run, cause] => Move::Close(number(run), cause_of(cause)),
         ["expire", run] => Move::Expire(number(run)),
+        ["breaker", hand] => Move::Breaker(*hand == "open"),
         ["unblind"] => Move::Unblind,
         _ => panic!("no such move: {text}"),
     }
@@ -133,8 +134,14 @@ fn happened(event: &Event, full: bool) -> String {
         Event::SlotEnded { .. } => "slot ended".to_owned(),
         Event::SlotWaits { .. } => "slot waits".to_owned(),
         Event::Completed {} => "complete".to_owned(),
+        Event::Breaker { failures, open } => breaker(*failures, *open),
         Event::Unblinded {} => "unblinded".to_owned(),
     }
+}
+
+/// Says how the breaker stands.
+pub fn breaker(failures: u32, open: bool) -> String {
+    format!("breaker {failures}{}", if open { " open" } else { "" })
 }
 
 fn refused(refusal: &Refusal) -> String {
@@ -164,6 +171,7 @@ pub fn peeked(peek: &Peek) -> String {
     match peek {
         Peek::Expire(run) => format!("expire {run}"),
         Peek::Start(next) => format!("start {} {}", next.task, next.arm),
+        Peek::Refused(refusal) => format!("refused {}", refusal.code()),
         Peek::Wait => "wait".to_owned(),
         Peek::Complete => "complete".to_owned(),
     }

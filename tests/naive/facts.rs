@@ -14,6 +14,8 @@ pub(crate) enum Fact {
     Ended(u64),
     Scored(u64, Report),
     Unjudged(u64, Cause),
+    /// The operator's hand on the breaker.
+    Breaker(bool),
 }
 
 /// What was started, and for which slot; a control has none.
@@ -52,7 +54,7 @@ pub(crate) fn runs(facts: &[Fact]) -> Vec<Run<'_>> {
     let mut runs: Vec<Run<'_>> = Vec::new();
     for fact in facts {
         match fact {
-            Fact::Opened(_) | Fact::Registered => {}
+            Fact::Opened(_) | Fact::Registered | Fact::Breaker(_) => {}
             Fact::Started(at, what) => runs.push(Run {
                 at: *at,
                 what,

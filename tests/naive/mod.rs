@@ -11,6 +11,7 @@ use prereg::protocol::model::{CauseWord, LateReport, ScoreWord, Serial};
 use prereg::units::Time;
 
 use crate::engine_common::design::Design;
+use crate::engine_common::words::breaker;
 use crate::engine_common::{Move, Report};
 use facts::{Fact, Run, Started, runs};
 use plan::{Slot, block, block_number, plan};
@@ -21,6 +22,12 @@ enum Standing {
     Waits,
     UnderWay,
     Ended,
+}
+
+/// A breaker that names no arms is about all of them, controls too.
+fn is_guarded(design: &Design, arm: &str) -> bool {
+    let named = design.guarded_arms();
+    design.breaker.is_some() && (named.is_empty() || named.iter().any(|one| one == arm))
 }
 
 #[derive(Clone)]
@@ -53,6 +60,7 @@ impl Naive {
             (Move::Score(run, report), _) => self.late(at, *run, |this| this.score(*run, *report)),
             (Move::Close(run, cause), _) => self.late(at, *run, |this| this.close(*run, *cause)),
             (Move::Expire(run), _) => self.expire(at, *run),
+            (Move::Breaker(open), _) => self.breaker(*open),
             (Move::Unblind, _) => Ok("unblinded".to_owned()),
         };
         answer.unwrap_or_else(|refused| refused)
@@ -152,11 +160,15 @@ impl Naive {
         if !pilot && !drawn && !is(design.undrawn_ids(), task) {
             return Err("unknown-task".to_owned());
         }
-        if is(design.control_ids(), arm) {
-            return self.admit(at, task, arm, None);
-        }
-        if !is(design.arm_ids(), arm) {
+        let control = is(design.control_ids(), arm);
+        if !control && !is(design.arm_ids(), arm) {
             return Err("unknown-arm".to_owned());
+        }
+        if self.breaker_stands().1 && is_guarded(design, arm) {
+            return Err("breaker-open".to_owned());
+        }
+        if control {
+            return self.admit(at, task, arm, None);
         }
         match (pilot, self.registered()) {
             (true, true) => return Err("split-closed".to_owned()),
@@ -331,11 +343,13 @@ impl Naive {
         if self.not_closed(run)? {
             return Err("already-ended".to_owned());
         }
+        let before = self.breaker_stands();
         self.facts.push(Fact::Ended(run));
+        let ended = format!("ended{}", self.breaker_since(before));
         if timed_out && self.design().on_timeout == ScoreWord::Unjudged {
-            return Ok(format!("ended, {}", self.unjudge(run, Cause::TimedOut)));
+            return Ok(format!("{ended}, {}", self.unjudge(run, Cause::TimedOut)));
         }
-        Ok("ended".to_owned())
+        Ok(ended)
     }
 
     fn score(&mut self, run: u64, report: Report) -> Result<String, String> {
@@ -372,8 +386,60 @@ impl Naive {
     }
 
     fn unjudge(&mut self, run: u64, cause: Cause) -> String {
+        let before = self.breaker_stands();
         self.facts.push(Fact::Unjudged(run, cause));
-        format!("{}{}", cause.text(), self.consequences(run))
+        let breaker = self.breaker_since(before);
+        format!("{}{breaker}{}", cause.text(), self.consequences(run))
+    }
+
+    // The breaker: failures to prepare or to start, in a row.
+
+    fn breaker(&mut self, open: bool) -> Result<String, String> {
+        let design = self.design();
+        if design.breaker.is_none() {
+            return Err("no-breaker".to_owned());
+        }
+        if open && !design.breaker_external {
+            return Err("breaker-internal".to_owned());
+        }
+        if self.breaker_stands().1 == open {
+            return Ok("nothing".to_owned());
+        }
+        self.facts.push(Fact::Breaker(open));
+        Ok(breaker(0, open))
+    }
+
+    /// How many starts in a row have failed, and whether the breaker is open.
+    fn breaker_stands(&self) -> (u32, bool) {
+        let (mut failures, mut open) = (0, false);
+        let mut design = &self.drafts[0];
+        for (i, fact) in self.facts.iter().enumerate() {
+            let before = runs(&self.facts[..i]);
+            let of = |run: &u64| &before[*run as usize - 1];
+            match fact {
+                Fact::Opened(draft) => design = &self.drafts[*draft],
+                Fact::Breaker(by_hand) => (failures, open) = (0, *by_hand),
+                Fact::Ended(run) if is_guarded(design, &of(run).what.arm) => failures = 0,
+                Fact::Unjudged(run, Cause::Failed)
+                    if of(run).live() && is_guarded(design, &of(run).what.arm) =>
+                {
+                    failures += 1;
+                    open |= design.breaker.is_some_and(|limit| failures >= limit);
+                }
+                _ => {}
+            }
+        }
+        (failures, open)
+    }
+
+    /// Says how the breaker stands, where that has changed.
+    fn breaker_since(&self, before: (u32, bool)) -> String {
+        let (failures, open) = self.breaker_stands();
+        if (failures, open) == before {
+            String::new()
+        } else {
+            format!(", {}", breaker(failures, open))
+        }
     }
 
     /// Says what the end of a run does to its slot, and the end of the slot to the study.

@@ -4,7 +4,6 @@
 use prereg::engine::command::{Action, Command};
 use prereg::engine::decide::{self, Ruling};
 use prereg::engine::evolve;
-use prereg::engine::refusal::Refusal;
 use prereg::engine::rules::Rules;
 use prereg::engine::slice::{Loaded, Slice};
 
@@ -48,7 +47,7 @@ impl Part {
         let ruling = decide::decide(rules, &self.held, command);
         match &ruling {
             Ok(events) if events.is_empty() => {}
-            Err(Refusal::NotOpened {}) => {}
+            Err(refusal) if !refusal.is_recorded() => {}
             Ok(events) => evolve::apply(&mut self.held, command, events),
             Err(_) => self.held.standing.at = command.at,
         }

@@ -18,7 +18,6 @@ const UNBUILT: &[&str] = &[
     "/backoff",
     "/cutoff",
     "/budgets",
-    "/breaker",
     "/switch",
     "/preflight",
     "/probes",
