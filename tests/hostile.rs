@@ -353,6 +353,23 @@ fn a_program_that_cannot_be_started_is_a_failed_run() {
 }
 
 #[test]
+fn an_outcome_that_cannot_be_computed_says_why() {
+    let recipe = against(": > out");
+    let study = recipe.lay();
+    let divides = "value = \"report.correct || 1 / report.bytes > 9\"";
+    let protocol = recipe.protocol();
+    study.write(
+        "study.toml",
+        &protocol.replacen("value = \"report.correct\"", divides, 1),
+    );
+    study.complete();
+    let said = study.prereg(&["show", "1"]);
+    assert!(said.out.contains("outcome-error"), "{said:?}");
+    assert!(said.out.contains("reason    `passed`: "), "{said:?}");
+    assert!(said.out.contains("zero"), "{said:?}");
+}
+
+#[test]
 fn a_breaker_stops_the_study_from_using_up_its_slots() {
     let study = Recipe {
         files: vec![("arm.sh", "#!/no/such/interpreter\n".to_owned())],

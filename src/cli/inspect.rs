@@ -14,6 +14,7 @@ use super::study::{apply, find_record};
 use crate::engine::command::{Action, Cause, Judged};
 use crate::engine::refusal::Refusal;
 use crate::engine::rules::Rules;
+use crate::engine::scoring;
 use crate::engine::slice::{Run, Standing};
 use crate::record::audit::Audit;
 use crate::runner::{clock, executor};
@@ -262,6 +263,7 @@ fn reason(run: &Run, rules: Option<&Rules>) -> Option<String> {
                 ..
             }),
         ) => Some(format!("signal {signal} ended the judge")),
+        (Cause::OutcomeError, _) => scoring::outcome_fault(rules?, run, left),
         (Cause::BadReport, _) => {
             let scorer = rules?.scorer().ok()?;
             let read = scorer.read_report(left.report.as_deref()?.as_bytes());

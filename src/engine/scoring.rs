@@ -135,14 +135,43 @@ impl fmt::Display for ReportFault {
 pub fn verdict(rules: &Rules, run: &Run, evidence: Option<&Evidence>) -> Verdict {
     let nothing = Evidence::default();
     let evidence = evidence.unwrap_or(&nothing);
-    match rules
-        .scorer()
-        .map_err(|_| Cause::OutcomeError)
-        .and_then(|scorer| outcomes(rules, scorer, run, evidence))
-    {
+    match scored(rules, run, evidence) {
         Ok(outcomes) => Verdict::Scored(outcomes),
-        Err(cause) => Verdict::Unjudged(cause),
+        Err(unscored) => Verdict::Unjudged(unscored.cause),
     }
+}
+
+/// Returns why the outcomes of a run could not be computed, for people; none where they could be,
+/// or where the cause says it all.
+pub fn outcome_fault(rules: &Rules, run: &Run, evidence: &Evidence) -> Option<String> {
+    scored(rules, run, evidence).err()?.why
+}
+
+/// Why a run has no outcomes.
+struct Unscored {
+    cause: Cause,
+    why: Option<String>,
+}
+
+impl From<Cause> for Unscored {
+    fn from(cause: Cause) -> Self {
+        Self { cause, why: None }
+    }
+}
+
+impl Unscored {
+    fn outcome_error(why: String) -> Self {
+        Self {
+            cause: Cause::OutcomeError,
+            why: Some(why),
+        }
+    }
+}
+
+fn scored(rules: &Rules, run: &Run, evidence: &Evidence) -> Result<Outcomes, Unscored> {
+    let scorer = rules.scorer();
+    let scorer = scorer.map_err(|error| Unscored::outcome_error(error.to_owned()))?;
+    outcomes(rules, scorer, run, evidence)
 }
 
 fn outcomes(
@@ -150,7 +179,7 @@ fn outcomes(
     scorer: &Scorer,
     run: &Run,
     evidence: &Evidence,
-) -> Result<Outcomes, Cause> {
+) -> Result<Outcomes, Unscored> {
     let mut bindings = Map::new();
     bindings.insert("run".to_owned(), facts(run));
     if let Some(task) = rules.task(&run.task) {
@@ -165,25 +194,27 @@ fn outcomes(
             by_schema(report(scorer, evidence)?, &judge.schema),
         );
     }
-    if let Some(unjudged) = &scorer.unjudged
-        && unjudged
-            .evaluate(&bindings)
-            .map_err(|_| Cause::OutcomeError)?
-            == Answer::Known(Value::Bool(true))
-    {
-        return Err(Cause::Infra);
+    if let Some(unjudged) = &scorer.unjudged {
+        let found = unjudged.evaluate(&bindings);
+        let found =
+            found.map_err(|error| Unscored::outcome_error(format!("`unjudged`: {error}")))?;
+        if found == Answer::Known(Value::Bool(true)) {
+            return Err(Cause::Infra.into());
+        }
     }
     let mut outcomes = Outcomes::new();
     let mut known = Map::new();
     for (id, kind, expression) in &scorer.outcomes {
         bindings.insert("outcomes".to_owned(), Value::Object(known.clone()));
+        let fault = |why: &dyn fmt::Display| Unscored::outcome_error(format!("`{id}`: {why}"));
         let value = match expression
             .evaluate(&bindings)
-            .map_err(|_| Cause::OutcomeError)?
+            .map_err(|error| fault(&error))?
         {
             Answer::Unknown => Value::Null,
             Answer::Known(value) => {
-                let typed = typed(*kind, &value).ok_or(Cause::OutcomeError)?;
+                let typed = typed(*kind, &value)
+                    .ok_or_else(|| fault(&format_args!("{value} is no value of this kind")))?;
                 known.insert(id.clone(), fractional(value));
                 typed
             }

@@ -175,7 +175,11 @@ fn hidden_text(value: &Value) -> Option<&str> {
             .any(|c| is_hidden(c) && c != '\u{1b}')
             .then_some(text),
         Value::Array(items) => items.iter().find_map(hidden_text),
-        Value::Object(object) => object.values().find_map(hidden_text),
+        Value::Object(object) => {
+            let mut keys = object.keys().map(String::as_str);
+            let key = keys.find(|key| key.chars().any(is_hidden));
+            key.or_else(|| object.values().find_map(hidden_text))
+        }
         _ => None,
     }
 }
