@@ -449,3 +449,31 @@ fn a_breaker_for_one_arm_holds_that_arm_alone() {
          close 1 failed    | failed, breaker 1 open, slot ended",
     );
 }
+
+#[test]
+fn nothing_starts_at_the_cut_off_and_then_the_study_has_ended() {
+    let design = Design {
+        runs_max: 2,
+        serial: Serial::None,
+        cutoff: Some(prereg::units::Time(3_601_000_000)),
+        control: true,
+        ..Design::default()
+    };
+    plays_registered(
+        &design,
+        "conclude          | not-over
+         start t1 a        | run 1
+         wait 3600s        |
+         peek              | refused past-cutoff
+         start t1 b        | past-cutoff
+         start x b         | unknown-task
+         start t1 oracle   | run 2
+         conclude          | not-over
+         finish 1          | ended
+         score 1 pass      | scored, slot ended
+         close 2 lost      | lost
+         conclude          | stopped past-cutoff
+         conclude          | nothing
+         start t1 b        | past-cutoff",
+    );
+}

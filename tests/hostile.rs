@@ -353,6 +353,44 @@ fn a_program_that_cannot_be_started_is_a_failed_run() {
 }
 
 #[test]
+fn the_cut_off_ends_the_study_and_its_seal() {
+    let recipe = Recipe {
+        tasks: 4,
+        arms: [1, 2].map(|_| "sleep 0.4; printf b > out".to_owned()),
+        runs_max: 1,
+        ..Recipe::default()
+    };
+    let study = recipe.lay();
+    let cutoff = std::time::SystemTime::now() + std::time::Duration::from_millis(1500);
+    let cutoff = cutoff.duration_since(std::time::UNIX_EPOCH).unwrap();
+    let at = jiff::Timestamp::from_millisecond(cutoff.as_millis() as i64).unwrap();
+    let protocol = recipe.protocol();
+    let with_cutoff = protocol.replacen("[claim]", &format!("[cutoff]\nat = \"{at}\"\n[claim]"), 1);
+    study.write("study.toml", &with_cutoff);
+    let said = study.prereg(&["run", "study.toml", "--json"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let json = said.json();
+    assert_eq!(
+        (&json["state"], &json["code"]),
+        (&"stopped".into(), &"past-cutoff".into()),
+        "{said:?}"
+    );
+    let runs = study.runs();
+    assert!(!runs.is_empty() && runs.len() < 16, "{runs:?}");
+    assert!(runs.iter().all(|run| run["state"] == "scored"), "{runs:?}");
+    assert_eq!(runs[0]["outcomes"]["passed"], true, "the study has ended");
+    let entries = study.entries().len();
+    let again = study.prereg(&["run", "study.toml"]);
+    assert_eq!(again.code, Some(0), "{again:?}");
+    assert!(
+        again.out.starts_with("stopped     past-cutoff: "),
+        "{again:?}"
+    );
+    assert_eq!(study.entries().len(), entries);
+    study.verify();
+}
+
+#[test]
 fn an_outcome_that_cannot_be_computed_says_why() {
     let recipe = against(": > out");
     let study = recipe.lay();

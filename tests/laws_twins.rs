@@ -185,8 +185,10 @@ fn the_number_of_workers_never_changes_which_slots_exist() {
         let design = any_design(&mut random);
         let slots: Vec<_> = (1..=4)
             .map(|runs_max| {
+                // A study that is stopped before its end has not all its slots.
                 let design = Design {
                     runs_max,
+                    cutoff: None,
                     ..design.clone()
                 };
                 executed(&design, &mut random)

@@ -47,7 +47,7 @@ fn look(record: &Path, looks: &Looks) -> Result<Store, Failure> {
 
 /// Returns whether outcomes by arm are sealed at present.
 fn is_sealed(rules: &Rules, standing: &Standing) -> bool {
-    rules.protocol().sealed() && standing.completed.is_none()
+    rules.protocol().sealed() && !standing.has_ended()
 }
 
 /// Shows where a study stands.
@@ -100,7 +100,7 @@ pub(super) fn status(args: &Status) -> Result<Reply, Failure> {
     match &tally {
         None => text.push_str("  outcomes  sealed until the study has ended\n"),
         Some(tally) => {
-            if standing.completed.is_none() {
+            if !standing.has_ended() {
                 text.push_str("  so far    slots that have not ended count as missing\n");
             }
             text.push_str(&results::failed_controls(&tally.controls).unwrap_or_default());
@@ -120,6 +120,15 @@ pub(super) fn status(args: &Status) -> Result<Reply, Failure> {
 fn registered(rules: &Rules, standing: &Standing) -> String {
     let id = &rules.protocol().study.id;
     let state = match (standing.registered, standing.completed) {
+        (Some(digest), None) if standing.stopped.is_some() => {
+            let stopped = standing.stopped.as_ref();
+            let stopped = stopped.map(|stopped| format!("{} at {}", stopped.code, stopped.at));
+            let stopped = stopped.unwrap_or_default();
+            format!(
+                "registered, sha256:{}, stopped by {stopped}",
+                digest.short()
+            )
+        }
         (None, _) => format!("draft {}, not registered", standing.draft),
         (Some(digest), None) => format!("registered, sha256:{}, under way", digest.short()),
         (Some(digest), Some(at)) => {

@@ -31,17 +31,20 @@ pub(super) fn run(args: &Run) -> Result<Reply, Failure> {
     let record = loaded.record(args.db.as_deref());
     let before = Before::of(&record)?;
     must_fit(&loaded, args, &before)?;
-    if args.pilot || !before.completed {
+    if args.pilot || !before.over {
         must_have_programs(&loaded)?;
     }
     let mut store = Store::create(&record, clock::now)?;
     let bar = Arc::new(Bar::new(args.quiet));
     let announced = admit(&mut store, &loaded, args, &bar)?;
     let standing = store.standing()?;
-    if !args.pilot && standing.completed.is_some() {
+    if !args.pilot && standing.has_ended() {
         let runs = runs_folder(&store, &record)?;
         session::tidy(&mut store, &runs)?;
-        return finished(&mut store, &record, "; nothing to do", false);
+        return match &standing.stopped {
+            Some(stopped) => over(&mut store, &record, &stopped.code, "nothing to do"),
+            None => finished(&mut store, &record, "; nothing to do", false),
+        };
     }
     let plan = if args.pilot {
         "the pilot splits".to_owned()
@@ -55,6 +58,9 @@ pub(super) fn run(args: &Run) -> Result<Reply, Failure> {
     match end {
         End::Complete if args.pilot => pilot_done(&mut store),
         End::Complete => finished(&mut store, &record, &format!(" in {}", bar.elapsed()), true),
+        End::Refused(refusal) if store.standing()?.stopped.is_some() => {
+            over(&mut store, &record, refusal.code(), &refusal.to_string())
+        }
         End::Refused(refusal) => held(&mut store, &loaded, &refusal),
         End::Waiting => waiting(&mut store),
         End::Interrupted => interrupted(&mut store, &loaded),
@@ -85,7 +91,7 @@ fn admit(store: &mut Store, loaded: &ProtocolFile, args: &Run, bar: &Bar) -> Res
 #[derive(Default)]
 struct Before {
     registered: bool,
-    completed: bool,
+    over: bool,
     text: Option<String>,
 }
 
@@ -99,7 +105,7 @@ impl Before {
         let standing = store.standing()?;
         Ok(Self {
             registered: standing.registered.is_some(),
-            completed: standing.completed.is_some(),
+            over: standing.has_ended(),
             text: store.protocol_text()?,
         })
     }
@@ -270,6 +276,23 @@ fn pilot_done(store: &mut Store) -> Result<Reply, Failure> {
         text,
         json!({ "state": "piloted", "pilots": standing.pilots, "head": store.head()? }),
     ))
+}
+
+/// Says that a registered rule has ended the study, and what its slots say.
+fn over(store: &mut Store, record: &Path, code: &str, why: &str) -> Result<Reply, Failure> {
+    let (tally, head) = (count(store)?, store.head()?);
+    let text = format!(
+        "stopped     {code}: {why}; {}\n{}\n{}  {:<10}  {} {}   {}\n",
+        results::slots_line(&tally),
+        results::failed_controls(&tally.controls).unwrap_or_default(),
+        results::table(&tally),
+        "head",
+        head.seq,
+        head.digest.short(),
+        record.display(),
+    );
+    let json = json!({ "state": "stopped", "code": code, "tally": tally, "head": head, "record": record.display().to_string() });
+    Ok(Reply::done(text, json))
 }
 
 /// Says which registered rule lets nothing start.

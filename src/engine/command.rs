@@ -88,6 +88,8 @@ pub enum Action {
         /// Whether it is to be open.
         open: bool,
     },
+    /// Records that a registered rule has ended the study before all its slots had.
+    Conclude {},
     /// Records that somebody looked at sealed outcomes.
     Unblind {},
 }

@@ -54,6 +54,7 @@ pub fn decide(rules: Option<&Rules>, slice: &Slice, command: &Command) -> Ruling
             Ok(with_consequences(rules, slice, admitted))
         }
         Action::Breaker { open } => breaker(rules, slice, *open),
+        Action::Conclude {} => conclude(rules, slice, at),
         Action::Unblind {} => Ok(vec![Event::Unblinded {}]),
     }
 }
@@ -74,16 +75,18 @@ pub fn due(rules: Option<&Rules>, slice: &Slice, command: &Command) -> Vec<RunId
             .is_some_and(|started_at| rules.is_stale(*started_at, command.at))
     };
     match &command.action {
-        Action::Start { task, arm, .. } => match guards::admissible(rules, slice, task, arm) {
-            Ok(Some(_)) => slice
-                .standing
-                .live
-                .keys()
-                .filter(|run| stale(run))
-                .copied()
-                .collect(),
-            _ => Vec::new(),
-        },
+        Action::Start { task, arm, .. } => {
+            match guards::admissible(rules, slice, task, arm, command.at) {
+                Ok(Some(_)) => slice
+                    .standing
+                    .live
+                    .keys()
+                    .filter(|run| stale(run))
+                    .copied()
+                    .collect(),
+                _ => Vec::new(),
+            }
+        }
         Action::Finish { run, .. } | Action::Score { run, .. } | Action::Close { run, .. } => {
             let refuses = rules.protocol().attempts.late_report == LateReport::Refuse;
             if refuses && stale(run) {
@@ -133,7 +136,7 @@ pub fn peek(rules: &Rules, slice: &Slice, at: Time) -> Peek {
         return Peek::Wait;
     };
     let next = next_at(rules, true, position);
-    match guards::passed_by(rules, slice, &next.arm) {
+    match guards::passed_by(rules, slice, &next.arm, at) {
         Ok(()) => Peek::Start(next),
         Err(refusal) => Peek::Refused(refusal),
     }
@@ -182,7 +185,7 @@ fn start(
     executed: &Executed,
     at: Time,
 ) -> Ruling {
-    let phase = guards::admissible(rules, slice, task, arm)?;
+    let phase = guards::admissible(rules, slice, task, arm, at)?;
     let place = match phase {
         Some((phase, arm)) => Some(slot(rules, slice, phase, arm, task)?),
         None => None,
@@ -396,6 +399,21 @@ fn close(rules: &Rules, slice: &Slice, run: RunId, cause: Cause) -> Ruling {
         events.extend(guards::after_start(rules, slice, &closed.arm, false));
     }
     Ok(events)
+}
+
+/// Ends a study that a registered rule lets start nothing more, once no run is open.
+fn conclude(rules: &Rules, slice: &Slice, at: Time) -> Ruling {
+    let standing = &slice.standing;
+    if standing.has_ended() {
+        return Ok(Vec::new());
+    }
+    let open = standing.live.len() + standing.ended.len();
+    match guards::stopped_by(rules, at) {
+        Some(rule) if standing.registered.is_some() && open == 0 => Ok(vec![Event::Stopped {
+            code: rule.code().to_owned(),
+        }]),
+        _ => Err(Refusal::NotOver {}),
+    }
 }
 
 /// The operator's hand on the breaker.

@@ -87,6 +87,11 @@ pub enum Event {
         /// Whether it is open.
         open: bool,
     },
+    /// A registered rule has ended the study before all its slots had.
+    Stopped {
+        /// The rule's code.
+        code: String,
+    },
     /// Sealed outcomes were looked at.
     Unblinded {},
 }

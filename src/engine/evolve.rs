@@ -3,7 +3,7 @@
 use super::command::{Action, Command};
 use super::decide::evidence_digest;
 use super::event::Event;
-use super::slice::{Breaker, Counts, Lane, Run, Slice, State};
+use super::slice::{Breaker, Counts, Lane, Run, Slice, State, Stopped};
 use crate::units::{RunId, Time};
 
 /// Applies a command that was granted: its events, and what it reported of its run.
@@ -89,6 +89,12 @@ pub fn evolve(slice: &mut Slice, at: Time, event: &Event) {
                 failures: *failures,
                 open: *open,
             };
+        }
+        Event::Stopped { code } => {
+            slice.standing.stopped = Some(Stopped {
+                at,
+                code: code.clone(),
+            });
         }
         Event::Unblinded {} => slice.standing.unblinded += 1,
     }

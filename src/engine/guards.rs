@@ -6,6 +6,7 @@ use super::event::Event;
 use super::refusal::Refusal;
 use super::rules::{Phase, Rules};
 use super::slice::Slice;
+use crate::units::Time;
 
 /// Passes a start through the guards before its slot is looked for; returns what the task is for
 /// and the arm's place in the listed order. A control has neither: it skips to concurrency.
@@ -14,6 +15,7 @@ pub(super) fn admissible(
     slice: &Slice,
     task: &str,
     arm: &str,
+    at: Time,
 ) -> Result<Option<(Phase, usize)>, Refusal> {
     let Some(known) = rules.task(task) else {
         return Err(Refusal::UnknownTask {
@@ -26,7 +28,7 @@ pub(super) fn admissible(
             arm: arm.to_owned(),
         });
     }
-    passed_by(rules, slice, arm)?;
+    breaker(rules, slice, arm)?;
     let Some(listed) = listed else {
         return Ok(None);
     };
@@ -38,11 +40,29 @@ pub(super) fn admissible(
         (_, None) => return Err(Refusal::NotDrawn { task }),
         (_, Some(phase)) => phase,
     };
+    cutoff(rules, at)?;
     Ok(Some((phase, listed)))
 }
 
 /// Passes a start of an arm through the guards that look neither at the task nor at the slot.
-pub fn passed_by(rules: &Rules, slice: &Slice, arm: &str) -> Result<(), Refusal> {
+pub fn passed_by(rules: &Rules, slice: &Slice, arm: &str, at: Time) -> Result<(), Refusal> {
+    breaker(rules, slice, arm)?;
+    cutoff(rules, at)
+}
+
+/// Returns the rule that has ended the study before all its slots had, if one has.
+pub fn stopped_by(rules: &Rules, at: Time) -> Option<Refusal> {
+    cutoff(rules, at).err()
+}
+
+fn cutoff(rules: &Rules, at: Time) -> Result<(), Refusal> {
+    match rules.protocol().cutoff {
+        Some(cutoff) if at >= cutoff => Err(Refusal::PastCutoff { cutoff }),
+        _ => Ok(()),
+    }
+}
+
+fn breaker(rules: &Rules, slice: &Slice, arm: &str) -> Result<(), Refusal> {
     if slice.standing.breaker.open && is_guarded(rules, arm) {
         return Err(Refusal::BreakerOpen {
             failures: slice.standing.breaker.failures,

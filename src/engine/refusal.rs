@@ -66,6 +66,11 @@ pub enum Refusal {
         /// The task.
         task: String,
     },
+    /// The moment after which nothing starts has come.
+    PastCutoff {
+        /// That moment.
+        cutoff: Time,
+    },
     /// Every slot of the arm on the task has ended or is under way.
     SlotsUsed {
         /// The task.
@@ -124,6 +129,8 @@ pub enum Refusal {
         /// The cause.
         cause: Cause,
     },
+    /// No rule has ended the study, or a run is open.
+    NotOver {},
     /// The protocol has no breaker.
     NoBreaker {},
     /// The breaker is not for people to open.
@@ -174,6 +181,7 @@ impl Refusal {
             Self::SplitClosed { .. } => "split-closed",
             Self::NotRegistered { .. } => "not-registered",
             Self::NotDrawn { .. } => "not-drawn",
+            Self::PastCutoff { .. } => "past-cutoff",
             Self::SlotsUsed { .. } => "slots-used",
             Self::OutOfOrder { .. } => "out-of-order",
             Self::CapReached { .. } => "cap-reached",
@@ -184,6 +192,7 @@ impl Refusal {
             Self::NotEnded { .. } => "not-ended",
             Self::NotStale { .. } => "not-stale",
             Self::NotACause { .. } => "not-a-cause",
+            Self::NotOver {} => "not-over",
             Self::NoBreaker {} => "no-breaker",
             Self::BreakerInternal {} => "breaker-internal",
             Self::ExecutedHere { .. } => "executed-here",
@@ -198,6 +207,7 @@ impl Refusal {
             Self::UnknownTask { .. } => Some("/tasks/frame"),
             Self::BreakerOpen { .. } => Some("/breaker"),
             Self::BreakerInternal {} => Some("/breaker/external"),
+            Self::PastCutoff { .. } => Some("/cutoff/at"),
             Self::SplitClosed { .. } | Self::NotRegistered { .. } => Some("/tasks/splits"),
             Self::NotDrawn { .. } => Some("/draw"),
             Self::SlotsUsed { .. } => Some("/allocation/repeats"),
@@ -228,6 +238,7 @@ impl Refusal {
             | Self::NotRegistered { .. }
             | Self::NotEnded { .. }
             | Self::NotStale { .. }
+            | Self::NotOver {}
             | Self::NotOpened {} => Retry::Later,
             _ => Retry::Never,
         }
@@ -275,6 +286,10 @@ impl fmt::Display for Refusal {
                 f,
                 "the breaker is open: {failures} starts in a row have failed; mend the cause, then `prereg breaker clear`"
             ),
+            Self::PastCutoff { cutoff } => write!(f, "nothing starts at or after {cutoff}"),
+            Self::NotOver {} => {
+                f.write_str("the study goes on: no rule has ended it, or a run of it is open")
+            }
             Self::NoBreaker {} => f.write_str("the protocol has no breaker"),
             Self::BreakerInternal {} => f.write_str(
                 "the breaker opens by failures alone; `external` does not let people open it",

@@ -41,8 +41,27 @@ pub struct Standing {
     pub breaker: Breaker,
     /// When the last slot ended.
     pub completed: Option<Time>,
+    /// Which registered rule ended the study before its last slot had.
+    pub stopped: Option<Stopped>,
     /// How often sealed outcomes were looked at.
     pub unblinded: u64,
+}
+
+impl Standing {
+    /// Returns whether the study has ended: all its slots have, or a registered rule ended it.
+    pub fn has_ended(&self) -> bool {
+        self.completed.is_some() || self.stopped.is_some()
+    }
+}
+
+/// How a study ended before its last slot had.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stopped {
+    /// When.
+    pub at: Time,
+    /// The code of the rule.
+    pub code: String,
 }
 
 /// How the breaker stands.

@@ -72,7 +72,7 @@ pub trait Observer: Sync {
 pub enum End {
     /// Every slot has ended.
     Complete,
-    /// A registered rule lets nothing start until something else has happened.
+    /// A registered rule lets nothing start, for now or for good.
     Refused(Refusal),
     /// Nothing may start until runs that are executed elsewhere have ended.
     Waiting,
@@ -190,7 +190,18 @@ pub fn run(
     dispatcher.settle()?;
     // An empty folder says nothing.
     let _ = fs::remove_dir(session.runs);
-    dispatcher.end()
+    let end = dispatcher.end()?;
+    if let End::Refused(refusal) = &end
+        && !refusal.is_hold()
+    {
+        // Refused where runs executed elsewhere are open: a later session ends the study.
+        store.write(|writer| {
+            writer
+                .apply(request("engine", Action::Conclude {}))
+                .map(drop)
+        })?;
+    }
+    Ok(end)
 }
 
 /// Puts away what a session that was killed left behind, unless one is at work.

@@ -158,7 +158,8 @@ impl Writer<'_> {
         let Some(rules) = self.rules()? else {
             return Ok(Err(Refusal::NotOpened {}));
         };
-        Ok(guards::passed_by(&rules, &self.derived.slice, arm))
+        let at = self.now.max(self.derived.slice.standing.at);
+        Ok(guards::passed_by(&rules, &self.derived.slice, arm, at))
     }
 
     /// Says what may start next in the registered plan.

@@ -10,7 +10,7 @@ use prereg::protocol::model::{
     Workspace,
 };
 use prereg::protocol::registration::Registration;
-use prereg::units::{Bytes, Micros};
+use prereg::units::{Bytes, Micros, Time};
 use serde_json::{Value, json};
 
 /// The seed of every draw; it orders shuffled arms.
@@ -43,6 +43,8 @@ pub struct Design {
     pub breaker_of_first: bool,
     /// Whether people may open it.
     pub breaker_external: bool,
+    /// The moment at and after which nothing starts.
+    pub cutoff: Option<Time>,
     /// Whether there is a control, `oracle`.
     pub control: bool,
     pub run_seed: bool,
@@ -70,6 +72,7 @@ impl Default for Design {
             stale_after: Micros(6 * HOUR.0),
             late_report: LateReport::Refuse,
             on_timeout: ScoreWord::Score,
+            cutoff: None,
             breaker: None,
             breaker_of_first: false,
             breaker_external: false,
@@ -202,7 +205,7 @@ impl Design {
             stops: Vec::new(),
             holds: Vec::new(),
             backoff: None,
-            cutoff: None,
+            cutoff: self.cutoff,
             budgets: Vec::new(),
             breaker: self.breaker.map(|failures| Breaker {
                 failures,

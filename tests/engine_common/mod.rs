@@ -42,6 +42,8 @@ pub enum Move {
     Expire(u64),
     /// Opens or clears the breaker by hand.
     Breaker(bool),
+    /// Ends a study that a rule has stopped.
+    Conclude,
     /// Looks at sealed outcomes.
     Unblind,
 }
@@ -149,6 +151,7 @@ impl Move {
             },
             Self::Expire(run) => Action::Expire { run: RunId(*run) },
             Self::Breaker(open) => Action::Breaker { open: *open },
+            Self::Conclude => Action::Conclude {},
             Self::Unblind => Action::Unblind {},
         }
     }

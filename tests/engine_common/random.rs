@@ -7,7 +7,7 @@ use prereg::engine::slice::{Run, State};
 use prereg::protocol::model::{
     ArmsOrder, Axis, BlockKind, CauseWord, LateReport, ScoreWord, Serial,
 };
-use prereg::units::Micros;
+use prereg::units::{Micros, Time};
 
 use super::design::{Design, HOUR};
 use super::{Move, Report, World};
@@ -91,6 +91,9 @@ pub fn any_design(random: &mut Random) -> Design {
         rerun: words.into_iter().filter(|_| random.chance(5)).collect(),
         late_report: *random.pick(&[LateReport::Refuse, LateReport::UntilClosed]),
         on_timeout: *random.pick(&[ScoreWord::Score, ScoreWord::Unjudged]),
+        cutoff: random
+            .chance(1)
+            .then(|| Time(1_000_000).plus(Micros(HOUR.0 * random.below(12) as u64))),
         breaker: *random.pick(&[None, Some(1), Some(2), Some(3)]),
         breaker_of_first: random.chance(3),
         breaker_external: random.chance(5),
@@ -137,10 +140,11 @@ pub fn any_move(random: &mut Random, world: &World<'_>) -> Move {
         }
         _ => {}
     }
-    match random.below(44) {
+    match random.below(46) {
         0 => Move::Open(random.below(drafts)),
         1 => Move::Register(random.below(drafts)),
         2 => Move::Unblind,
+        44..=45 => Move::Conclude,
         40 => Move::Breaker(true),
         41..=43 => Move::Breaker(false),
         3 => Move::Expire(any_run(random, world, |run| run.state == State::Live)),

@@ -62,6 +62,7 @@ pub fn read(text: &str) -> Move {
         ["close", run, cause] => Move::Close(number(run), cause_of(cause)),
         ["expire", run] => Move::Expire(number(run)),
         ["breaker", hand] => Move::Breaker(*hand == "open"),
+        ["conclude"] => Move::Conclude,
         ["unblind"] => Move::Unblind,
         _ => panic!("no such move: {text}"),
     }
@@ -135,6 +136,7 @@ fn happened(event: &Event, full: bool) -> String {
         Event::SlotWaits { .. } => "slot waits".to_owned(),
         Event::Completed {} => "complete".to_owned(),
         Event::Breaker { failures, open } => breaker(*failures, *open),
+        Event::Stopped { code } => format!("stopped {code}"),
         Event::Unblinded {} => "unblinded".to_owned(),
     }
 }

@@ -16,6 +16,8 @@ pub(crate) enum Fact {
     Unjudged(u64, Cause),
     /// The operator's hand on the breaker.
     Breaker(bool),
+    /// A rule ended the study.
+    Stopped,
 }
 
 /// What was started, and for which slot; a control has none.
@@ -54,7 +56,7 @@ pub(crate) fn runs(facts: &[Fact]) -> Vec<Run<'_>> {
     let mut runs: Vec<Run<'_>> = Vec::new();
     for fact in facts {
         match fact {
-            Fact::Opened(_) | Fact::Registered | Fact::Breaker(_) => {}
+            Fact::Opened(_) | Fact::Registered | Fact::Breaker(_) | Fact::Stopped => {}
             Fact::Started(at, what) => runs.push(Run {
                 at: *at,
                 what,

@@ -61,6 +61,7 @@ impl Naive {
             (Move::Close(run, cause), _) => self.late(at, *run, |this| this.close(*run, *cause)),
             (Move::Expire(run), _) => self.expire(at, *run),
             (Move::Breaker(open), _) => self.breaker(*open),
+            (Move::Conclude, _) => self.conclude(at),
             (Move::Unblind, _) => Ok("unblinded".to_owned()),
         };
         answer.unwrap_or_else(|refused| refused)
@@ -175,6 +176,9 @@ impl Naive {
             (false, false) => return Err("not-registered".to_owned()),
             (false, true) if !drawn => return Err("not-drawn".to_owned()),
             _ => {}
+        }
+        if self.is_past_cutoff(at) {
+            return Err("past-cutoff".to_owned());
         }
         // CHOICE: the order looks at the whole plan, so every stale run is closed, not those of
         // this task and arm alone.
@@ -390,6 +394,28 @@ impl Naive {
         self.facts.push(Fact::Unjudged(run, cause));
         let breaker = self.breaker_since(before);
         format!("{}{breaker}{}", cause.text(), self.consequences(run))
+    }
+
+    // The cut-off: no start at or after it; once no run is open the study has ended.
+
+    fn is_past_cutoff(&self, at: Time) -> bool {
+        self.design().cutoff.is_some_and(|cutoff| at >= cutoff)
+    }
+
+    fn conclude(&mut self, at: Time) -> Result<String, String> {
+        let runs = runs(&self.facts);
+        let plan = plan(self.design(), &self.design().drawn_ids());
+        let ended = |slot: &Slot| self.standing(&runs, 0, slot) == Standing::Ended;
+        let complete = self.registered() && plan.iter().all(ended);
+        if complete || self.facts.contains(&Fact::Stopped) {
+            return Ok("nothing".to_owned());
+        }
+        let closed = runs.iter().all(Run::closed);
+        if !(self.registered() && closed && self.is_past_cutoff(at)) {
+            return Err("not-over".to_owned());
+        }
+        self.facts.push(Fact::Stopped);
+        Ok("stopped past-cutoff".to_owned())
     }
 
     // The breaker: failures to prepare or to start, in a row.

@@ -16,7 +16,6 @@ const UNBUILT: &[&str] = &[
     "/stops",
     "/holds",
     "/backoff",
-    "/cutoff",
     "/budgets",
     "/switch",
     "/preflight",

@@ -12,7 +12,8 @@ pub(super) fn section(page: &mut Page, protocol: &Protocol) {
     page.heading(3, "Limits from outside");
     match protocol.cutoff {
         Some(at) => page.item(format!(
-            "No run of an arm starts at or after {}.",
+            "No run of an arm starts at or after {}. Once no run is open after it, the study has \
+             ended; slots without an outcome count as missing.",
             exact(at)
         )),
         None => page.item("There is no time after which nothing starts."),
