@@ -101,6 +101,8 @@ pub(super) fn finish(args: &Finish) -> Result<Reply, Failure> {
     let mut store = open(&args.which)?;
     must_be_elsewhere(&mut store, args.run)?;
     let ending = Ending {
+        error_stop: None,
+        cost: None,
         wall: args.wall,
         timed_out: args.timed_out,
     };
@@ -166,6 +168,7 @@ pub(super) fn score(args: &Score) -> Result<Reply, Failure> {
         ..Judged::default()
     });
     let action = Action::Score {
+        diff: None,
         run: args.run,
         evidence: Some(Evidence {
             judge,

@@ -16,6 +16,7 @@ use crate::engine::refusal::Refusal;
 use crate::engine::rules::Rules;
 use crate::engine::scoring;
 use crate::engine::slice::{Run, Standing};
+use crate::protocol::frame::Task;
 use crate::record::audit::Audit;
 use crate::runner::{clock, executor};
 use crate::store::{self, Request, Store, Verification};
@@ -157,7 +158,8 @@ pub(super) fn show(args: &Show) -> Result<Reply, Failure> {
         && rules
             .as_ref()
             .is_some_and(|rules| is_sealed(rules, &standing));
-    let mut text = run_text(&run, rules.as_deref(), sealed);
+    let task = store.task(&run.task)?;
+    let mut text = run_text(&run, rules.as_deref(), task.as_ref(), sealed);
     let outputs = outputs(&record, &store, run.run)?;
     for path in &outputs {
         text.push_str(&format!("  output    {path}\n"));
@@ -183,7 +185,7 @@ fn place_text(run: &Run) -> String {
     }
 }
 
-fn run_text(run: &Run, rules: Option<&Rules>, sealed: bool) -> String {
+fn run_text(run: &Run, rules: Option<&Rules>, task: Option<&Task>, sealed: bool) -> String {
     let cause = run
         .cause
         .map_or(String::new(), |cause| format!(" ({})", cause.text()));
@@ -196,7 +198,7 @@ fn run_text(run: &Run, rules: Option<&Rules>, sealed: bool) -> String {
         run.state.text(),
         run.started_at
     );
-    if let Some(reason) = reason(run, rules) {
+    if let Some(reason) = reason(run, rules, task) {
         text.push_str(&format!("  reason    {reason}\n"));
     }
     if let Some(at) = run.ended_at {
@@ -247,7 +249,7 @@ fn sealed_text(run: &Run) -> String {
 }
 
 /// Returns what is known of why a run is unjudged.
-fn reason(run: &Run, rules: Option<&Rules>) -> Option<String> {
+fn reason(run: &Run, rules: Option<&Rules>, task: Option<&Task>) -> Option<String> {
     if run.note.is_some() {
         return run.note.clone();
     }
@@ -272,7 +274,7 @@ fn reason(run: &Run, rules: Option<&Rules>) -> Option<String> {
                 ..
             }),
         ) => Some(format!("signal {signal} ended the judge")),
-        (Cause::OutcomeError, _) => scoring::outcome_fault(rules?, run, left),
+        (Cause::OutcomeError, _) => scoring::outcome_fault(rules?, task, run, left),
         (Cause::BadReport, _) => {
             let scorer = rules?.scorer().ok()?;
             let read = scorer.read_report(left.report.as_deref()?.as_bytes());

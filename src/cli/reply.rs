@@ -156,10 +156,10 @@ impl Failure {
             Self::Refused { refusal, text } => format!(
                 "refused[{}]: {refusal}\n{}",
                 refusal.code(),
-                registered(refusal.rule(), text.as_deref())
+                registered(refusal.rule().as_deref(), text.as_deref())
             ),
             Self::Diverged { divergence, text } => {
-                let registered = registered(divergence.rule, text.as_deref());
+                let registered = registered(divergence.rule.as_deref(), text.as_deref());
                 let place = if divergence.entry == 0 {
                     String::new()
                 } else {
@@ -197,7 +197,7 @@ impl Failure {
                 "code": refusal.code(),
                 "message": refusal.to_string(),
                 "rule": refusal.rule(),
-                "line": line(refusal.rule(), text),
+                "line": line(refusal.rule().as_deref(), text),
                 "retry": refusal.retry(),
                 "facts": refusal,
             } }),
@@ -207,7 +207,7 @@ impl Failure {
                 "entry": divergence.entry,
                 "message": divergence.message,
                 "rule": divergence.rule,
-                "line": line(divergence.rule, text),
+                "line": line(divergence.rule.as_deref(), text),
             } }),
         }
     }

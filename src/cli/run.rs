@@ -301,7 +301,7 @@ fn held(store: &mut Store, loaded: &ProtocolFile, refusal: &Refusal) -> Result<R
     let text = format!(
         "held        {}: {refusal}\n{}            {} of {} slots have ended; then go on with: prereg run {}\n",
         refusal.code(),
-        registered(refusal.rule(), Some(&loaded.text)),
+        registered(refusal.rule().as_deref(), Some(&loaded.text)),
         standing.slots_ended,
         standing.slots,
         loaded.file.display()

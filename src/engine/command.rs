@@ -4,10 +4,10 @@
 //! record shows to everybody, but is committed to beside it and opened after the study.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::protocol::registration::Registration;
-use crate::units::{Digest, Micros, RunId, Time};
+use crate::units::{Digest, Micros, Money, RunId, Time};
 
 /// A command: who asks for what, and when.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -64,6 +64,9 @@ pub enum Action {
     Score {
         /// The run.
         run: RunId,
+        /// What the run changed, where that is to be kept.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        diff: Option<Digest>,
         /// What is sealed.
         #[serde(skip)]
         evidence: Option<Evidence>,
@@ -88,6 +91,71 @@ pub enum Action {
         /// Whether it is to be open.
         open: bool,
     },
+    /// Reports the result of the check in the middle of a run.
+    Checkpoint {
+        /// The run.
+        run: RunId,
+        /// Whether it passed.
+        passed: bool,
+        /// Why, for people.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        note: Option<String>,
+    },
+    /// Asks for another attempt at the slot of a run that is unjudged.
+    Retry {
+        /// The run.
+        run: RunId,
+    },
+    /// Reports what the switch says; nothing where it cannot be read.
+    Switch {
+        /// Its text.
+        text: Option<String>,
+    },
+    /// Reports a reading of the world.
+    Read {
+        /// Which one.
+        id: String,
+        /// Its fields.
+        fields: Map<String, Value>,
+    },
+    /// Reports what was found of an arm before anything starts.
+    Preflight {
+        /// The arm.
+        arm: String,
+        /// What was found.
+        status: String,
+    },
+    /// Reports what was observed of a probe; nothing where it could not be observed.
+    Probe {
+        /// The probe.
+        id: String,
+        /// Its value.
+        value: Option<Value>,
+    },
+    /// Adds a task to an open frame.
+    AddTask {
+        /// The whole object.
+        task: Value,
+    },
+    /// Appends tasks to a draw that grows.
+    Draw {
+        /// The place of the first of them, from 1.
+        from: u64,
+        /// Their ids.
+        tasks: Vec<String>,
+    },
+    /// Voids a block by hand.
+    Void {
+        /// The block, from 1 in plan order.
+        block: u64,
+        /// Why.
+        reason: String,
+    },
+    /// Records something that the protocol did not foresee.
+    Deviate {
+        /// What.
+        note: String,
+    },
     /// Records that a registered rule has ended the study before all its slots had.
     Conclude {},
     /// Records that somebody looked at sealed outcomes.
@@ -101,6 +169,8 @@ impl Action {
             Self::Finish { run, .. }
             | Self::Score { run, .. }
             | Self::Close { run, .. }
+            | Self::Checkpoint { run, .. }
+            | Self::Retry { run }
             | Self::Expire { run } => Some(*run),
             _ => None,
         }
@@ -154,6 +224,13 @@ pub struct Ending {
     pub wall: Option<Micros>,
     /// Whether its time limit ended it.
     pub timed_out: bool,
+    /// Whether an error of the world stopped it, as reported; where an observation says so, that
+    /// counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_stop: Option<bool>,
+    /// What it cost, as reported; where an observation says so, that counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Money>,
 }
 
 /// What was observed of a run's execution; never what it means.

@@ -1,15 +1,22 @@
 //! The rules, applied: guards in their registered order, one admission, and what follows from it.
 
+use std::collections::BTreeSet;
+
+use super::attempts::{may_rerun, may_retry};
 use super::command::{Action, Cause, Command, Ending, Evidence, Executed};
+use super::counts::{self, Change, Fate};
 use super::event::{Event, LaneId, Place};
 use super::guards;
+use super::lanes;
+use super::outage;
 use super::refusal::{Next, Refusal};
 use super::rules::{Phase, Rules};
 use super::scoring::{self, Verdict};
-use super::slice::{Lane, Run, Slice, State};
+use super::slice::{Run, Slice, State};
+use super::tasks;
 use crate::protocol::canonical;
-use crate::protocol::model::{Attempts, CauseWord, LateReport, ScoreWord};
-use crate::protocol::plan::{self, Plan};
+use crate::protocol::model::{LateReport, OrderBy, ScoreWord, Voids};
+use crate::protocol::plan;
 use crate::protocol::registration::Registration;
 use crate::units::{Digest, RunId, Time};
 
@@ -37,23 +44,38 @@ pub fn decide(rules: Option<&Rules>, slice: &Slice, command: &Command) -> Ruling
             arm,
             executed,
         } => start(rules, slice, task, arm, executed, at),
-        Action::Finish { run, ending, .. } => {
-            let admitted = finish(rules, slice, *run, ending)?;
-            Ok(with_consequences(rules, slice, admitted))
+        Action::Finish { run, ending, .. } => finish(rules, slice, *run, ending, at),
+        Action::Score {
+            run,
+            diff,
+            evidence,
+        } => {
+            let verdict = |run: &Run| {
+                let task = rules.task_in(slice, &run.task);
+                scoring::verdict(rules, task.as_deref(), run, evidence.as_ref())
+            };
+            let known = evidence.as_ref().map(evidence_digest);
+            score(rules, slice, *run, *diff, known, verdict)
         }
-        Action::Score { run, evidence } => {
-            let admitted = score(rules, slice, *run, evidence.as_ref())?;
-            Ok(with_consequences(rules, slice, admitted))
-        }
-        Action::Close { run, cause, .. } => {
-            let admitted = close(rules, slice, *run, *cause)?;
-            Ok(with_consequences(rules, slice, admitted))
-        }
-        Action::Expire { run } => {
-            let admitted = expire(rules, slice, *run, at)?;
-            Ok(with_consequences(rules, slice, admitted))
-        }
+        Action::Close { run, cause, .. } => close(rules, slice, *run, *cause),
+        Action::Expire { run } => expire(rules, slice, *run, at),
+        Action::Checkpoint { run, passed, .. } => checkpoint(rules, slice, *run, *passed),
+        Action::Retry { run } => retry(rules, slice, *run),
         Action::Breaker { open } => breaker(rules, slice, *open),
+        Action::Switch { text } => switch(rules, slice, text.as_deref()),
+        Action::Read { id, fields } => guards::read(rules, id, fields),
+        Action::Preflight { arm, status } => Ok(vec![Event::Preflighted {
+            arm: arm.clone(),
+            status: status.clone(),
+        }]),
+        Action::Probe { id, value } => Ok(vec![Event::Probed {
+            id: id.clone(),
+            value: value.clone(),
+        }]),
+        Action::AddTask { task } => tasks::add(rules, slice, task),
+        Action::Draw { from, tasks } => tasks::draw(rules, slice, *from, tasks),
+        Action::Void { block, .. } => void(rules, slice, *block),
+        Action::Deviate { .. } => Ok(vec![Event::Deviated {}]),
         Action::Conclude {} => conclude(rules, slice, at),
         Action::Unblind {} => Ok(vec![Event::Unblinded {}]),
     }
@@ -61,8 +83,8 @@ pub fn decide(rules: Option<&Rules>, slice: &Slice, command: &Command) -> Ruling
 
 /// Returns the runs whose deadline a command notices; each is closed by an entry of its own before.
 ///
-/// A start under an order by plan looks at the whole plan, so it notices every stale run; a report
-/// notices that its own run is stale.
+/// A start under an order by plan looks at the whole plan, so it notices every stale run; under an
+/// order by counts it notices those of its task and arm; a report notices that its own run is stale.
 pub fn due(rules: Option<&Rules>, slice: &Slice, command: &Command) -> Vec<RunId> {
     let Some(rules) = rules else {
         return Vec::new();
@@ -76,14 +98,16 @@ pub fn due(rules: Option<&Rules>, slice: &Slice, command: &Command) -> Vec<RunId
     };
     match &command.action {
         Action::Start { task, arm, .. } => {
-            match guards::admissible(rules, slice, task, arm, command.at) {
-                Ok(Some(_)) => slice
-                    .standing
-                    .live
-                    .keys()
-                    .filter(|run| stale(run))
-                    .copied()
-                    .collect(),
+            let admitted = guards::admissible(rules, slice, task, arm, command.at);
+            match admitted {
+                Ok(Some(_)) if goes_by_counts(rules) => {
+                    let runs = slice.cell(task, arm).map(|run| run.run);
+                    runs.filter(stale).collect()
+                }
+                Ok(Some(_)) => {
+                    let live = slice.standing.live.keys();
+                    live.filter(|run| stale(run)).copied().collect()
+                }
                 _ => Vec::new(),
             }
         }
@@ -120,7 +144,8 @@ pub fn peek(rules: &Rules, slice: &Slice, at: Time) -> Peek {
     if slice.standing.registered.is_none() {
         return Peek::Wait;
     }
-    if slice.standing.slots_ended >= rules.registered_plan().len() {
+    let plan = rules.plan_of(slice, true);
+    if slice.standing.slots_ended >= plan.len() {
         return Peek::Complete;
     }
     if let Some((run, _)) = live
@@ -132,14 +157,59 @@ pub fn peek(rules: &Rules, slice: &Slice, at: Time) -> Peek {
     if live.len() as u64 >= u64::from(rules.protocol().allocation.runs_max) {
         return Peek::Wait;
     }
-    let Some(position) = earliest(rules, slice) else {
+    if goes_by_counts(rules) {
+        return peek_by_counts(rules, slice, at);
+    }
+    let is_open = |stage| guards::is_open(rules, slice, stage, at);
+    let earliest = lanes::earliest(rules, slice, &plan, is_open);
+    let Some(position) = earliest.map(|turn| turn.position) else {
         return Peek::Wait;
     };
-    let next = next_at(rules, true, position);
-    match guards::passed_by(rules, slice, &next.arm, at) {
-        Ok(()) => Peek::Start(next),
+    let Some(next) = lanes::next_at(rules, slice, true, position) else {
+        return Peek::Wait;
+    };
+    match start(rules, slice, &next.task, &next.arm, &Executed::Here, at) {
+        Ok(_) => Peek::Start(next),
         Err(refusal) => Peek::Refused(refusal),
     }
+}
+
+/// Under an order by counts one of the arms may have its turn on the first task that is open.
+fn peek_by_counts(rules: &Rules, slice: &Slice, at: Time) -> Peek {
+    let Some(task) = counts::first_open(rules, slice, at) else {
+        return Peek::Wait;
+    };
+    let mut held = None;
+    for arm in &rules.protocol().arms {
+        match start(rules, slice, &task, &arm.id, &Executed::Here, at) {
+            Ok(_) => {
+                let arm = arm.id.clone();
+                return Peek::Start(Next { task, arm });
+            }
+            Err(refusal) if refusal.is_hold() => held = Some(refusal),
+            Err(_) => {}
+        }
+    }
+    held.map_or(Peek::Wait, Peek::Refused)
+}
+
+/// Says which pilot slot may start next, in the order of the pilot plan.
+pub fn peek_pilot(rules: &Rules, slice: &Slice) -> Option<Next> {
+    let plan = rules.plan_of(slice, false);
+    let draft = slice.standing.draft;
+    let is_free = |number: &u64| {
+        let id = LaneId {
+            draft,
+            number: *number,
+        };
+        slice.lane(id).is_none_or(|lane| lane.ready().is_some())
+    };
+    let free = (0..plan.len()).find(is_free)?;
+    lanes::next_at(rules, slice, false, free)
+}
+
+fn goes_by_counts(rules: &Rules) -> bool {
+    rules.protocol().allocation.by == OrderBy::Counts
 }
 
 fn open(rules: Option<&Rules>, slice: &Slice, registration: &Registration) -> Ruling {
@@ -185,9 +255,9 @@ fn start(
     executed: &Executed,
     at: Time,
 ) -> Ruling {
-    let phase = guards::admissible(rules, slice, task, arm, at)?;
-    let place = match phase {
-        Some((phase, arm)) => Some(slot(rules, slice, phase, arm, task)?),
+    let admitted = guards::admissible(rules, slice, task, arm, at)?;
+    let place = match admitted {
+        Some((phase, arm)) => Some(slot(rules, slice, phase, arm, task, at)?),
         None => None,
     };
     let live = slice
@@ -206,6 +276,7 @@ fn start(
         task: task.to_owned(),
         arm: arm.to_owned(),
         executed: executed.clone(),
+        skipped: place.map_or(0, |place| lanes::skipped(rules, slice, &place)),
         place,
         seed: derived.map(|place| plan::run_seed(task, place.repeat - 1)),
     }])
@@ -218,117 +289,14 @@ fn slot(
     phase: Phase,
     arm: usize,
     task: &str,
+    at: Time,
 ) -> Result<Place, Refusal> {
-    let plan = rules.plan(phase);
-    let wanted = (0..plan.repeats()).map(|repeat| plan.position(phase.index, repeat, arm as u64));
-    if !phase.confirmatory {
-        return pilot_slot(rules, slice, wanted).ok_or_else(|| used(rules, task, arm));
+    outage::guard(rules, slice, at)?;
+    if goes_by_counts(rules) {
+        return counts::slot(rules, slice, phase, arm, task, at);
     }
-    let earliest = earliest(rules, slice);
-    match earliest {
-        Some(position) if wanted.clone().any(|wanted| wanted == position) => {
-            Ok(place(rules, slice, 0, position))
-        }
-        _ if wanted
-            .clone()
-            .all(|position| is_taken(slice, plan, position)) =>
-        {
-            Err(used(rules, task, arm))
-        }
-        _ => Err(Refusal::OutOfOrder {
-            next: earliest.map(|position| next_at(rules, true, position)),
-        }),
-    }
-}
-
-fn used(rules: &Rules, task: &str, arm: usize) -> Refusal {
-    Refusal::SlotsUsed {
-        task: task.to_owned(),
-        arm: rules.protocol().arms[arm].id.clone(),
-    }
-}
-
-/// Pilots know no order: the first slot of the arm on the task that is not taken.
-fn pilot_slot(
-    rules: &Rules,
-    slice: &Slice,
-    mut wanted: impl Iterator<Item = u64>,
-) -> Option<Place> {
-    let draft = slice.standing.draft;
-    let free = wanted.find(|position| {
-        let id = LaneId {
-            draft,
-            number: *position,
-        };
-        slice.lane(id).is_none_or(|lane| lane.ready().is_some())
-    })?;
-    Some(place(rules, slice, draft, free))
-}
-
-/// Returns the earliest position of the registered plan that may start now.
-fn earliest(rules: &Rules, slice: &Slice) -> Option<u64> {
-    let plan = rules.registered_plan();
-    let opened = slice.standing.lanes_opened;
-    let fresh = (opened < plan.lanes()).then(|| plan.lane_start(opened));
-    let waiting = slice.ready.keys().next().copied();
-    match (fresh, waiting) {
-        (Some(fresh), Some(waiting)) => Some(fresh.min(waiting)),
-        (fresh, waiting) => fresh.or(waiting),
-    }
-}
-
-/// Returns whether a slot has ended or is under way.
-fn is_taken(slice: &Slice, plan: &Plan, position: u64) -> bool {
-    let id = LaneId::registered(plan.lane(&plan.slot(position)));
-    match slice.lane(id) {
-        None => false,
-        Some(Lane { next: None, .. }) => true,
-        Some(Lane {
-            next: Some(next),
-            open,
-            ..
-        }) => position < next || (position == next && open.is_some()),
-    }
-}
-
-/// Returns which task and arm stand at a position of the registered or the pilot plan.
-pub fn next_at(rules: &Rules, confirmatory: bool, position: u64) -> Next {
-    let plan = if confirmatory {
-        rules.registered_plan()
-    } else {
-        rules.pilot_plan()
-    };
-    let slot = plan.slot(position);
-    let task = rules.task_at(Phase {
-        confirmatory,
-        index: slot.task,
-    });
-    let arm = usize::try_from(slot.arm).unwrap_or(usize::MAX);
-    Next {
-        task: task.id.clone(),
-        arm: rules.protocol().arms[arm].id.clone(),
-    }
-}
-
-fn place(rules: &Rules, slice: &Slice, draft: u64, position: u64) -> Place {
-    let plan = if draft == 0 {
-        rules.registered_plan()
-    } else {
-        rules.pilot_plan()
-    };
-    let slot = plan.slot(position);
-    let lane = LaneId {
-        draft,
-        number: plan.lane(&slot),
-    };
-    Place {
-        lane,
-        position,
-        block: plan.block(&slot),
-        repeat: slot.repeat + 1,
-        turn: slot.turn + 1,
-        attempt: slice.lane(lane).map_or(0, |lane| lane.attempts) + 1,
-    }
+    let is_open = |stage| guards::is_open(rules, slice, stage, at);
+    lanes::slot(rules, slice, phase, arm, task, is_open)
 }
 
 fn known(slice: &Slice, run: RunId) -> Result<&Run, Refusal> {
@@ -340,48 +308,178 @@ fn open_run(slice: &Slice, run: RunId) -> Result<&Run, Refusal> {
     let found = known(slice, run)?;
     match (found.state, found.cause, found.closed_at) {
         (_, Some(Cause::Stale), Some(closed)) => Err(Refusal::Stale { run, closed }),
-        (state @ (State::Scored | State::Unjudged), cause, _) => {
+        (state @ (State::Scored | State::Unjudged | State::Void), cause, _) => {
             Err(Refusal::AlreadyClosed { run, state, cause })
         }
         _ => Ok(found),
     }
 }
 
-fn finish(rules: &Rules, slice: &Slice, run: RunId, ending: &Ending) -> Ruling {
+fn finish(rules: &Rules, slice: &Slice, run: RunId, ending: &Ending, at: Time) -> Ruling {
     let ended = open_run(slice, run)?;
     if ended.state == State::Ended {
         return Err(Refusal::AlreadyEnded { run });
     }
-    let mut events = vec![Event::Ended { run }];
+    let error = ending.error_stop == Some(true);
+    let mut events = vec![Event::Ended {
+        run,
+        error_stop: ending.error_stop,
+        cost: ending.cost,
+    }];
     events.extend(guards::after_start(rules, slice, &ended.arm, true));
-    if ending.timed_out && rules.protocol().scoring.on_timeout == ScoreWord::Unjudged {
-        events.push(Event::Unjudged {
-            run,
-            cause: Cause::TimedOut,
-        });
-    }
-    Ok(events)
+    let scoring = &rules.protocol().scoring;
+    let unscored = |word| word == ScoreWord::Unjudged;
+    let cause = if ending.timed_out && unscored(scoring.on_timeout) {
+        Some(Cause::TimedOut)
+    } else {
+        (error && unscored(scoring.on_error_stop)).then_some(Cause::Failed)
+    };
+    events.extend(after_ending(rules, slice, ended, at, error, cause));
+    Ok(with_completion(rules, slice, events))
 }
 
-fn score(rules: &Rules, slice: &Slice, run: RunId, evidence: Option<&Evidence>) -> Ruling {
-    let scored = known(slice, run)?;
-    if scored.is_closed()
-        && scored.evidence.is_some()
-        && scored.evidence == evidence.map(evidence_digest)
-    {
+/// Returns what follows when a run of an arm ends: its window is counted, what that voids is void,
+/// and otherwise the run is closed if there is a cause to.
+fn after_ending(
+    rules: &Rules,
+    slice: &Slice,
+    run: &Run,
+    at: Time,
+    error: bool,
+    cause: Option<Cause>,
+) -> Vec<Event> {
+    let ended = outage::ended(rules, slice, run, at, error);
+    let mut events: Vec<Event> = ended.iter().map(|ended| ended.event.clone()).collect();
+    let closed = cause.map(|cause| Event::Unjudged {
+        run: run.run,
+        cause,
+    });
+    if goes_by_counts(rules) {
+        events.extend(closed);
+        let change = Change {
+            closed: cause.map(|cause| (run.run, Fate::Unjudged(cause))),
+            stopped: error.then_some(run.run),
+            window: ended.as_ref().map(outage::Ended::window),
+        };
+        let turned = ended.and_then(|ended| ended.turned());
+        events.extend(counts::counted(rules, slice, run, change, turned));
+        return events;
+    }
+    let stopped = ended.map(|ended| ended.stopped(slice, run.run));
+    let voided = void_stopped(rules, slice, run, stopped.unwrap_or_default());
+    let is_void = voided.iter().any(|event| *event == Event::Voided { run: run.run });
+    if is_void {
+        events.extend(voided);
+    } else if lanes::is_of_voided_block(slice, run) {
+        events.extend(voided);
+        events.push(Event::Voided { run: run.run });
+    } else {
+        events.extend(closed);
+        events.extend(cause.map(|cause| after_closing(rules, slice, run, Some(cause))).unwrap_or_default());
+        events.extend(voided);
+    }
+    events
+}
+
+/// Voids what error stops of an outage void: themselves, or their blocks.
+fn void_stopped(
+    rules: &Rules,
+    slice: &Slice,
+    ending: &Run,
+    stopped: BTreeSet<RunId>,
+) -> Vec<Event> {
+    let Some(rule) = &rules.protocol().outage else {
+        return Vec::new();
+    };
+    let counts = |run: &Run| run.state != State::Void && !lanes::is_of_voided_block(slice, run);
+    let stopped: Vec<&Run> = stopped
+        .iter()
+        .filter_map(|run| slice.run(*run))
+        .filter(|run| counts(run))
+        .collect();
+    match rule.voids {
+        Voids::Run => {
+            let runs = stopped.iter().map(|run| run.run).collect();
+            lanes::void_runs(slice, &runs, |run| follows(rules, run))
+        }
+        Voids::Block => {
+            let places = stopped.iter().filter_map(|run| run.place);
+            let registered = places.filter(|place| place.lane.is_registered());
+            let blocks = registered.map(|place| place.block).collect();
+            outage::void_blocks(rules, slice, &blocks, Some(ending.run))
+        }
+    }
+}
+
+/// Returns whether another attempt may follow a run that is unjudged.
+fn follows(rules: &Rules, run: &Run) -> bool {
+    let attempt = run.place.map_or(u32::MAX, |place| place.attempt);
+    let attempts = &rules.protocol().attempts;
+    run.cause.is_some_and(|cause| may_rerun(attempts, cause, attempt))
+}
+
+/// Scores a run; `known` is the digest of what it is scored from, if anything.
+pub(super) fn score(
+    rules: &Rules,
+    slice: &Slice,
+    run: RunId,
+    diff: Option<Digest>,
+    known: Option<Digest>,
+    verdict: impl FnOnce(&Run) -> Verdict,
+) -> Ruling {
+    let scored = self::known(slice, run)?;
+    if scored.is_closed() && scored.evidence.is_some() && scored.evidence == known {
         return Ok(Vec::new());
     }
     let ended = open_run(slice, run)?;
     if ended.state == State::Live {
         return Err(Refusal::NotEnded { run });
     }
-    Ok(vec![match scoring::verdict(rules, ended, evidence) {
-        Verdict::Scored(outcomes) => Event::Scored {
-            run,
-            outcomes: Some(outcomes),
-        },
-        Verdict::Unjudged(cause) => Event::Unjudged { run, cause },
-    }])
+    if diff.is_some() {
+        diff_kept(rules, slice, ended)?;
+    }
+    let (event, fate) = match verdict(ended) {
+        Verdict::Scored(outcomes) => {
+            let outcomes = Some(outcomes);
+            (Event::Scored { run, outcomes }, Fate::Scored)
+        }
+        Verdict::Unjudged(cause) => (Event::Unjudged { run, cause }, Fate::Unjudged(cause)),
+    };
+    let after = closed(rules, slice, ended, event, fate);
+    Ok(with_completion(rules, slice, after))
+}
+
+/// Refuses a diff of a task in a split whose diffs are not to be kept.
+pub(super) fn diff_kept(rules: &Rules, slice: &Slice, run: &Run) -> Result<(), Refusal> {
+    let kept = rules.protocol().artefacts.as_ref();
+    let kept = kept.map_or(&[] as &[String], |artefacts| &artefacts.keep_diff_for);
+    let task = rules.task_in(slice, &run.task);
+    let split = task.as_ref().and_then(|task| task.text("split"));
+    if split.is_some_and(|split| kept.iter().any(|kept| kept == split)) {
+        return Ok(());
+    }
+    Err(Refusal::DiffNotKept {
+        task: run.task.clone(),
+    })
+}
+
+/// Returns an event that closes a run, and what follows from it.
+fn closed(rules: &Rules, slice: &Slice, run: &Run, event: Event, fate: Fate) -> Vec<Event> {
+    let mut events = vec![event];
+    if goes_by_counts(rules) {
+        let change = Change {
+            closed: Some((run.run, fate)),
+            ..Change::default()
+        };
+        events.extend(counts::counted(rules, slice, run, change, None));
+    } else {
+        let cause = match fate {
+            Fate::Unjudged(cause) => Some(cause),
+            _ => None,
+        };
+        events.extend(after_closing(rules, slice, run, cause));
+    }
+    events
 }
 
 /// Digests what a run was scored from, so that the same report again can be told from another.
@@ -394,11 +492,15 @@ fn close(rules: &Rules, slice: &Slice, run: RunId, cause: Cause) -> Ruling {
     if !matches!(cause, Cause::Failed | Cause::Cancelled | Cause::Lost) {
         return Err(Refusal::NotACause { cause });
     }
-    let mut events = vec![Event::Unjudged { run, cause }];
+    let event = match lanes::is_of_voided_block(slice, closed) {
+        true => Event::Voided { run },
+        false => Event::Unjudged { run, cause },
+    };
+    let mut events = self::closed(rules, slice, closed, event, Fate::Unjudged(cause));
     if cause == Cause::Failed && closed.state == State::Live {
         events.extend(guards::after_start(rules, slice, &closed.arm, false));
     }
-    Ok(events)
+    Ok(with_completion(rules, slice, events))
 }
 
 /// Ends a study that a registered rule lets start nothing more, once no run is open.
@@ -434,77 +536,150 @@ fn expire(rules: &Rules, slice: &Slice, run: RunId, at: Time) -> Ruling {
     if found.state != State::Live || !rules.is_stale(found.started_at, at) {
         return Err(Refusal::NotStale { run });
     }
-    Ok(vec![Event::Unjudged {
-        run,
-        cause: Cause::Stale,
+    let events = after_ending(rules, slice, found, at, false, Some(Cause::Stale));
+    Ok(with_completion(rules, slice, events))
+}
+
+/// Records the check in the middle of a run, once.
+fn checkpoint(rules: &Rules, slice: &Slice, run: RunId, passed: bool) -> Ruling {
+    let found = known(slice, run)?;
+    if !rules.protocol().checkpoint.contains(&found.arm) {
+        return Err(Refusal::NoCheckpoint {
+            arm: found.arm.clone(),
+        });
+    }
+    let live = open_run(slice, run)?;
+    if live.state == State::Ended {
+        return Err(Refusal::AlreadyEnded { run });
+    }
+    if live.checkpoint.is_some() {
+        return Err(Refusal::CheckpointExists { run });
+    }
+    Ok(vec![Event::Checked { run, passed }])
+}
+
+/// Lets the slot of an unjudged run wait for another attempt, because a person asks for it.
+fn retry(rules: &Rules, slice: &Slice, run: RunId) -> Ruling {
+    let found = known(slice, run)?;
+    let refused = Err(Refusal::NotRetried { run });
+    let (Some(place), Some(cause), State::Unjudged) = (found.place, found.cause, found.state)
+    else {
+        return refused;
+    };
+    let may = may_retry(&rules.protocol().attempts, cause, place.attempt);
+    let Some(lane) = slice.lane(place.lane).filter(|_| may && !place.by_counts) else {
+        return refused;
+    };
+    let at = |run: &RunId| slice.run(*run)?.place.map(|place| place.position);
+    let last = lane.runs.iter().rfind(|run| at(run) == Some(place.position));
+    if last != Some(&run) || !lane.has_ended(place.position) || lane.voids != place.voids {
+        return refused;
+    }
+    Ok(vec![Event::SlotAgain {
+        lane: place.lane,
+        stage: place.stage,
+        position: place.position,
+        attempts: place.attempt,
+        reopened: true,
     }])
 }
 
-/// Adds what follows from a run's end, looked at after the end itself: its slot, then the study.
-fn with_consequences(rules: &Rules, slice: &Slice, mut events: Vec<Event>) -> Vec<Event> {
-    let closing = events.iter().find_map(|event| match event {
-        Event::Scored { run, .. } => Some((*run, None)),
-        Event::Unjudged { run, cause } => Some((*run, Some(*cause))),
-        _ => None,
-    });
-    let Some((run, cause)) = closing else {
-        return events;
+/// Records what the switch says, where that is news.
+fn switch(rules: &Rules, slice: &Slice, text: Option<&str>) -> Ruling {
+    if rules.protocol().switch.is_none() {
+        return Err(Refusal::NoSwitch {});
+    }
+    if slice.standing.switch.as_deref() == text {
+        return Ok(Vec::new());
+    }
+    Ok(vec![Event::Switched {
+        text: text.map(str::to_owned),
+    }])
+}
+
+/// Voids a block by hand, unless a run of it is scored.
+fn void(rules: &Rules, slice: &Slice, block: u64) -> Ruling {
+    let plan = rules.plan_of(slice, true);
+    let slots = match block.checked_sub(1) {
+        Some(index) if !goes_by_counts(rules) => plan.slots_of_block(index),
+        _ => Vec::new(),
     };
-    let Some(place) = slice.run(run).and_then(|run| run.place) else {
-        return events;
-    };
-    let current = slice
-        .lane(place.lane)
-        .is_some_and(|lane| lane.open == Some(run));
-    if !current {
-        return events;
+    if slots.is_empty() {
+        return Err(Refusal::UnknownBlock { block });
+    }
+    if outage::has_scored(slice, &plan, &slots) {
+        return Err(Refusal::BlockScored { block });
+    }
+    let blocks = BTreeSet::from([block - 1]);
+    let mut events = vec![Event::Deviated {}];
+    events.extend(outage::void_blocks(rules, slice, &blocks, None));
+    Ok(with_completion(rules, slice, events))
+}
+
+/// Returns what follows under an order by plan when a run is closed: for its slot.
+fn after_closing(rules: &Rules, slice: &Slice, run: &Run, cause: Option<Cause>) -> Option<Event> {
+    let place = run.place?;
+    let lane = slice.lane(place.lane)?;
+    if lane.open != Some(run.run) || lane.voids != place.voids {
+        return None;
     }
     let attempts = &rules.protocol().attempts;
     if cause.is_some_and(|cause| may_rerun(attempts, cause, place.attempt)) {
-        events.push(Event::SlotWaits { lane: place.lane });
-        return events;
+        return Some(Event::SlotWaits { lane: place.lane });
     }
-    let registered = place.lane.is_registered();
-    // A pilot's lane is one slot, and the draft that planned it may not be the one opened last.
-    let next = if registered {
-        let plan = rules.registered_plan();
-        plan.next_in_lane(&plan.slot(place.position))
-    } else {
-        None
+    Some(lanes::slot_ended(rules, slice, lane, &place))
+}
+
+/// Adds that the study is complete, if what happens ends its last slot.
+fn with_completion(rules: &Rules, slice: &Slice, mut events: Vec<Event>) -> Vec<Event> {
+    let more = |event: &Event| match event {
+        Event::SlotEnded { lane, .. } => i128::from(lane.is_registered()),
+        Event::SlotAgain { lane, reopened, .. } => -i128::from(lane.is_registered() && *reopened),
+        Event::Counted { lane, ended, .. } => {
+            let before = slice.lane(*lane).map_or(0, |lane| lane.ended);
+            i128::from(*ended) - i128::from(before)
+        }
+        Event::BlockVoided {
+            requeued,
+            ended,
+            slots,
+            ..
+        } => i128::from(if *requeued { 0 } else { *slots }) - i128::from(*ended),
+        _ => 0,
     };
-    events.push(Event::SlotEnded {
-        lane: place.lane,
-        next,
-    });
-    if registered && slice.standing.slots_ended + 1 == slice.standing.slots {
+    let more: i128 = events.iter().map(more).sum();
+    let standing = &slice.standing;
+    let all = i128::from(standing.slots_ended) + more == i128::from(standing.slots);
+    let grows = rules.grows() && Some(standing.drawn) != rules.protocol().draw.size;
+    if more > 0 && all && !grows && standing.completed.is_none() {
         events.push(Event::Completed {});
     }
     events
 }
 
-fn may_rerun(attempts: &Attempts, cause: Cause, attempt: u32) -> bool {
-    let word = match cause {
-        Cause::Failed => CauseWord::Failed,
-        Cause::TimedOut => CauseWord::TimedOut,
-        Cause::Cancelled => CauseWord::Cancelled,
-        Cause::Lost => CauseWord::Lost,
-        Cause::Stale => CauseWord::Stale,
-        _ => CauseWord::Unjudged,
-    };
-    attempts.rerun.contains(&word) && attempts.per_slot.is_none_or(|per_slot| attempt < per_slot)
-}
-
 /// Returns whether events are what some evidence, which is not known, could have led to.
 pub fn could_follow(rules: &Rules, slice: &Slice, run: RunId, events: &[Event]) -> bool {
-    let first = match events.first() {
-        Some(Event::Scored { run: scored, .. }) if *scored == run => events[0].clone(),
-        Some(Event::Unjudged {
-            run: unjudged,
-            cause,
-        }) if *unjudged == run && is_of_evidence(*cause) => events[0].clone(),
+    let verdict = match events.first() {
+        Some(Event::Scored { outcomes, .. }) => {
+            Verdict::Scored(outcomes.clone().unwrap_or_default())
+        }
+        Some(Event::Unjudged { cause, .. }) if is_of_evidence(*cause) => Verdict::Unjudged(*cause),
         _ => return false,
     };
-    with_consequences(rules, slice, vec![first]) == events
+    let given = score(rules, slice, run, None, None, |_| verdict);
+    given.is_ok_and(|given| entry_of(&given) == entry_of(events))
+}
+
+/// Returns events without what an entry seals.
+fn entry_of(events: &[Event]) -> Vec<Event> {
+    let unsealed = |event: &Event| match event {
+        Event::Scored { run, .. } => Event::Scored {
+            run: *run,
+            outcomes: None,
+        },
+        other => other.clone(),
+    };
+    events.iter().map(unsealed).collect()
 }
 
 fn is_of_evidence(cause: Cause) -> bool {

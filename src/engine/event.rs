@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::command::{Cause, Executed};
-use crate::units::{Digest, RunId};
+use super::outage::{Tally, Window};
+use crate::units::{Digest, Money, RunId};
 
 /// The outcomes of a run by id; null where a value is missing.
 pub type Outcomes = BTreeMap<String, Value>;
@@ -42,6 +43,9 @@ pub enum Event {
         /// Its place in the plan; none for a control.
         #[serde(skip_serializing_if = "Option::is_none")]
         place: Option<Place>,
+        /// How many lanes before it were opened before their time, with a block that was voided.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        skipped: u64,
         /// `{run.seed}`, where the protocol derives one.
         #[serde(skip_serializing_if = "Option::is_none")]
         seed: Option<u32>,
@@ -50,6 +54,12 @@ pub enum Event {
     Ended {
         /// The run.
         run: RunId,
+        /// Whether an error of the world stopped it, where the protocol says how to tell.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error_stop: Option<bool>,
+        /// What it cost, where that is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cost: Option<Money>,
     },
     /// A run's outcomes are computed and stand.
     Scored {
@@ -66,12 +76,120 @@ pub enum Event {
         /// Why.
         cause: Cause,
     },
+    /// A run counts no more: its block was voided.
+    Voided {
+        /// The run.
+        run: RunId,
+    },
+    /// A run that ended is counted in its window.
+    Tallied {
+        /// The run.
+        run: RunId,
+        /// The window.
+        window: Window,
+        /// The window's tally with it.
+        tally: Tally,
+        /// Whether it is an error stop.
+        error: bool,
+    },
+    /// A block was voided: what it had does not count.
+    BlockVoided {
+        /// The block.
+        block: u64,
+        /// Its stage's place among the stages.
+        stage: usize,
+        /// How often it was voided by now.
+        voids: u32,
+        /// Whether it is executed again; without it its slots are missing.
+        requeued: bool,
+        /// How many of its slots had ended.
+        ended: u64,
+        /// How many slots it has.
+        slots: u64,
+        /// Its lanes and their first positions.
+        lanes: Vec<(LaneId, u64)>,
+    },
+    /// A slot has other attempts than before, as some of them count no more or more are asked for.
+    SlotAgain {
+        /// The lane.
+        lane: LaneId,
+        /// Its stage's place among the stages.
+        stage: usize,
+        /// The position.
+        position: u64,
+        /// How many attempts at it count.
+        attempts: u32,
+        /// Whether it had ended, and waits again.
+        reopened: bool,
+    },
+    /// How many slots of a task have ended, under an order by counts.
+    Counted {
+        /// The task's lane.
+        lane: LaneId,
+        /// How many slots of its arms have ended.
+        ended: u64,
+        /// Whether all have.
+        all: bool,
+    },
+    /// The world was read.
+    Read {
+        /// The reading.
+        id: String,
+        /// Its fields.
+        fields: Map<String, Value>,
+    },
+    /// The switch says something else than before.
+    Switched {
+        /// What it says; none where it cannot be read.
+        text: Option<String>,
+    },
+    /// An arm was looked at before anything starts.
+    Preflighted {
+        /// The arm.
+        arm: String,
+        /// What was found.
+        status: String,
+    },
+    /// A fact was observed.
+    Probed {
+        /// The probe.
+        id: String,
+        /// What was found; none where it could not be observed.
+        value: Option<Value>,
+    },
+    /// The check in the middle of a run was made.
+    Checked {
+        /// The run.
+        run: RunId,
+        /// Whether it passed.
+        passed: bool,
+    },
+    /// An open frame has one more task.
+    TaskAdded {
+        /// The task.
+        task: String,
+        /// Its place among the pilots; none for a confirmatory task.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pilot: Option<u64>,
+    },
+    /// Tasks were appended to the draw.
+    Drawn {
+        /// The tasks that are new there.
+        tasks: Vec<String>,
+        /// How many slots the plan has now.
+        slots: u64,
+    },
+    /// Something happened that the protocol did not foresee.
+    Deviated {},
     /// A slot has ended; its lane goes on to the next one, if there is one.
     SlotEnded {
         /// The lane.
         lane: LaneId,
         /// The position of the lane's next slot.
         next: Option<u64>,
+        /// The position of the slot, where it is not the one that the lane had come to.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        again: Option<u64>,
     },
     /// A slot waits for its next attempt.
     SlotWaits {
@@ -112,6 +230,20 @@ pub struct Place {
     pub turn: u64,
     /// The attempt at the slot, from 1.
     pub attempt: u32,
+    /// The place of its stage among the stages.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub stage: usize,
+    /// How often its block had been voided.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub voids: u32,
+    /// Whether the order goes by counts: the run's slot is then its rank among the runs that count,
+    /// and what stands here is what it was when the run started.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_counts: bool,
+}
+
+fn is_zero<T: Default + PartialEq>(number: &T) -> bool {
+    *number == T::default()
 }
 
 /// A lane of a plan: the registered one, or that of a draft's pilot.

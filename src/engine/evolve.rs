@@ -2,8 +2,9 @@
 
 use super::command::{Action, Command};
 use super::decide::evidence_digest;
-use super::event::Event;
-use super::slice::{Breaker, Counts, Lane, Run, Slice, State, Stopped};
+use super::event::{Event, Place};
+use super::facts::{Fact, FactKey, Known};
+use super::slice::{Breaker, Counts, Lane, Progress, Run, Slice, State, Stopped};
 use crate::units::{RunId, Time};
 
 /// Applies a command that was granted: its events, and what it reported of its run.
@@ -33,18 +34,24 @@ pub fn evolve(slice: &mut Slice, at: Time, event: &Event) {
             slice.standing.slots = *slots;
         }
         Event::Started { .. } => started(slice, at, event),
-        Event::Ended { run } => {
+        Event::Ended {
+            run,
+            error_stop,
+            cost,
+        } => {
             slice.standing.live.remove(run);
             slice.standing.ended.insert(*run);
-            change(slice, *run, |run| {
+            slice.change_run(*run, |run| {
                 run.state = State::Ended;
                 run.ended_at = Some(at);
+                run.error_stop = *error_stop;
+                run.cost = *cost;
             });
             count(slice, *run, |counts| counts.ended += 1);
         }
         Event::Scored { run, outcomes } => {
-            slice.standing.ended.remove(run);
-            change(slice, *run, |run| {
+            close(slice, *run);
+            slice.change_run(*run, |run| {
                 run.state = State::Scored;
                 run.closed_at = Some(at);
                 run.outcomes.clone_from(outcomes);
@@ -52,35 +59,112 @@ pub fn evolve(slice: &mut Slice, at: Time, event: &Event) {
             count(slice, *run, |counts| counts.scored += 1);
         }
         Event::Unjudged { run, cause } => {
-            slice.standing.live.remove(run);
-            slice.standing.ended.remove(run);
-            change(slice, *run, |run| {
+            close(slice, *run);
+            slice.change_run(*run, |run| {
                 run.state = State::Unjudged;
                 run.closed_at = Some(at);
                 run.cause = Some(*cause);
             });
             count(slice, *run, |counts| counts.unjudged += 1);
         }
-        Event::SlotEnded { lane, next } => {
-            slice.standing.slots_ended += u64::from(lane.is_registered());
-            slice.set_lane(
-                *lane,
-                Lane {
-                    next: *next,
-                    attempts: 0,
-                    open: None,
-                },
-            );
+        Event::Voided { run } => voided(slice, at, *run),
+        Event::Tallied {
+            run,
+            window,
+            tally,
+            error,
+        } => {
+            let fact = Fact::Window(tally.clone());
+            slice.set_fact(FactKey::Window(*window), fact);
+            slice.change_run(*run, |run| {
+                run.window = Some(*window);
+                run.error_stop = Some(*error);
+            });
+            if *error && (slice.whole || slice.stops.contains_key(window)) {
+                slice.stops.entry(*window).or_default().insert(*run);
+            }
+        }
+        Event::BlockVoided { .. } => block_voided(slice, event),
+        Event::SlotAgain {
+            lane,
+            stage,
+            position,
+            attempts,
+            reopened,
+        } => {
+            let Some(mut again) = slice.lane(*lane).cloned() else {
+                return;
+            };
+            if *reopened {
+                again.again.insert(*position, *attempts);
+                if lane.is_registered() {
+                    slots_ended(slice, *stage, -1);
+                }
+            } else if let Some(known) = again.again.get_mut(position) {
+                *known = *attempts;
+            } else {
+                again.attempts = *attempts;
+            }
+            slice.set_lane(*lane, again);
+        }
+        Event::Counted { lane, ended, all } => {
+            let Some(mut counted) = slice.lane(*lane).cloned() else {
+                return;
+            };
+            slots_ended(slice, 0, signed(*ended) - signed(counted.ended));
+            counted.ended = *ended;
+            counted.next = (!all).then_some(lane.number);
+            slice.set_lane(*lane, counted);
+        }
+        Event::Read { id, fields } => {
+            slice.standing.readings.insert(id.clone(), fields.clone());
+        }
+        Event::Switched { text } => slice.standing.switch.clone_from(text),
+        Event::Preflighted { arm, status } => {
+            slice.standing.preflight.insert(arm.clone(), status.clone());
+        }
+        Event::Probed { id, value } => {
+            slice.standing.probes.insert(id.clone(), value.clone());
+        }
+        Event::Checked { run, passed } => slice.change_run(*run, |run| run.checkpoint = Some(*passed)),
+        Event::TaskAdded { task, pilot } => {
+            slice.standing.pilot_tasks += u64::from(pilot.is_some());
+            if let Some(index) = pilot {
+                let place = Fact::Place(task.clone());
+                slice.set_fact(FactKey::Pilot(*index), place);
+            }
+            know(slice, task, |known| known.index = *pilot);
+        }
+        Event::Drawn { tasks, slots } => {
+            for task in tasks {
+                let index = slice.standing.drawn;
+                let place = Fact::Place(task.clone());
+                slice.set_fact(FactKey::Drawn(index), place);
+                know(slice, task, |known| known.index = Some(index));
+                slice.standing.drawn += 1;
+            }
+            slice.standing.slots = *slots;
+        }
+        Event::Deviated {} => slice.standing.deviations += 1,
+        Event::SlotEnded { lane, next, again } => {
+            let Some(mut ended) = slice.lane(*lane).cloned() else {
+                return;
+            };
+            if lane.is_registered() {
+                slots_ended(slice, ended.stage, 1);
+            }
+            match again {
+                Some(position) => drop(ended.again.remove(position)),
+                None => ended.attempts = 0,
+            }
+            ended.next = *next;
+            ended.open = None;
+            slice.set_lane(*lane, ended);
         }
         Event::SlotWaits { lane } => {
-            if let Some(waiting) = slice.lane(*lane) {
-                slice.set_lane(
-                    *lane,
-                    Lane {
-                        open: None,
-                        ..waiting
-                    },
-                );
+            if let Some(waiting) = slice.lane(*lane).cloned() {
+                let open = None;
+                slice.set_lane(*lane, Lane { open, ..waiting });
             }
         }
         Event::Completed {} => slice.standing.completed = Some(at),
@@ -107,6 +191,7 @@ fn started(slice: &mut Slice, at: Time, event: &Event) {
         arm,
         executed,
         place,
+        skipped,
         seed,
     } = event
     else {
@@ -115,17 +200,12 @@ fn started(slice: &mut Slice, at: Time, event: &Event) {
     slice.standing.runs = run.0;
     slice.standing.live.insert(*run, at);
     if let Some(place) = place {
-        let fresh = slice.lane(place.lane).is_none();
-        slice.standing.lanes_opened += u64::from(fresh && place.lane.is_registered());
         slice.standing.pilots += u64::from(!place.lane.is_registered());
-        slice.set_lane(
-            place.lane,
-            Lane {
-                next: Some(place.position),
-                attempts: place.attempt,
-                open: Some(*run),
-            },
-        );
+        take_place(slice, *run, place, *skipped);
+        let cell = (task.clone(), arm.clone());
+        if place.by_counts && (slice.whole || slice.cells.contains_key(&cell)) {
+            slice.cells.entry(cell).or_default().insert(*run);
+        }
     }
     let opened = Run {
         run: *run,
@@ -137,6 +217,10 @@ fn started(slice: &mut Slice, at: Time, event: &Event) {
         state: State::Live,
         started_at: at,
         ended_at: None,
+        error_stop: None,
+        cost: None,
+        window: None,
+        checkpoint: None,
         closed_at: None,
         cause: None,
         ending: None,
@@ -146,14 +230,134 @@ fn started(slice: &mut Slice, at: Time, event: &Event) {
         note: None,
         outcomes: None,
     };
-    slice.runs.insert(*run, Some(opened));
+    slice.set_run(opened);
     count(slice, *run, |counts| counts.started += 1);
 }
 
-fn change(slice: &mut Slice, run: RunId, change: impl FnOnce(&mut Run)) {
-    if let Some(Some(run)) = slice.runs.get_mut(&run) {
-        change(run);
+/// Gives a run its place in its lane, which is opened if nothing started there before.
+fn take_place(slice: &mut Slice, run: RunId, place: &Place, skipped: u64) {
+    let id = place.lane;
+    let known = slice.lane(id).cloned();
+    if id.is_registered() {
+        slice.standing.slots_open += 1;
+        if known.is_none() {
+            progress(slice, place.stage).lanes_opened += 1 + skipped;
+        }
     }
+    let mut lane = known.unwrap_or_default();
+    lane.stage = place.stage;
+    if place.by_counts {
+        lane.next = Some(id.number).filter(|_| lane.next.is_some() || lane.ended == 0);
+    } else {
+        lane.runs.push(run);
+        lane.open = Some(run);
+        match lane.again.get_mut(&place.position) {
+            Some(attempts) => *attempts = place.attempt,
+            None => {
+                lane.next = Some(place.position);
+                lane.attempts = place.attempt;
+            }
+        }
+    }
+    slice.set_lane(id, lane);
+}
+
+fn block_voided(slice: &mut Slice, event: &Event) {
+    let Event::BlockVoided {
+        stage,
+        voids,
+        requeued,
+        ended,
+        slots,
+        lanes,
+        ..
+    } = event
+    else {
+        return;
+    };
+    let after = if *requeued { 0 } else { *slots };
+    slots_ended(slice, *stage, signed(after) - signed(*ended));
+    for (id, first) in lanes {
+        // A run that is live keeps its lane until it ends.
+        let open = slice.lane(*id).and_then(|lane| lane.open);
+        let lane = Lane {
+            next: requeued.then_some(*first),
+            open,
+            voids: *voids,
+            stage: *stage,
+            ..Lane::default()
+        };
+        slice.set_lane(*id, lane);
+    }
+}
+
+/// Takes a run out of whatever it stood in before.
+fn voided(slice: &mut Slice, at: Time, run: RunId) {
+    let Some(found) = slice.run(run) else { return };
+    let (state, place) = (found.state, found.place);
+    close(slice, run);
+    slice.change_run(run, |run| {
+        run.state = State::Void;
+        run.closed_at = run.closed_at.or(Some(at));
+    });
+    count(slice, run, |counts| {
+        match state {
+            State::Scored => counts.scored -= 1,
+            State::Unjudged => counts.unjudged -= 1,
+            _ => {}
+        }
+        counts.void += 1;
+    });
+    let Some(place) = place else { return };
+    let Some(mut lane) = slice.lane(place.lane).cloned() else {
+        return;
+    };
+    if lane.open == Some(run) {
+        lane.open = None;
+        slice.set_lane(place.lane, lane);
+    }
+}
+
+/// Notes that a run is open no more.
+fn close(slice: &mut Slice, run: RunId) {
+    slice.standing.live.remove(&run);
+    slice.standing.ended.remove(&run);
+    let is_slot = |run: &&Run| run.place.is_some_and(|place| place.lane.is_registered());
+    let open = slice.run(run).filter(|run| !run.is_closed());
+    if open.filter(is_slot).is_some() {
+        slice.standing.slots_open -= 1;
+    }
+}
+
+/// Returns how far a stage has come, to change it.
+fn progress(slice: &mut Slice, stage: usize) -> &mut Progress {
+    let stages = &mut slice.standing.stages;
+    if stages.len() <= stage {
+        stages.resize(stage + 1, Progress::default());
+    }
+    &mut stages[stage]
+}
+
+/// Counts slots that have ended in a stage, or have not after all.
+fn slots_ended(slice: &mut Slice, stage: usize, more: i64) {
+    let stage = progress(slice, stage);
+    stage.slots_ended = stage.slots_ended.saturating_add_signed(more);
+    slice.standing.slots_ended = slice.standing.slots_ended.saturating_add_signed(more);
+}
+
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// Changes what is known of a task that was not there when the study was registered.
+fn know(slice: &mut Slice, task: &str, change: impl FnOnce(&mut Known)) {
+    let key = FactKey::Task(task.to_owned());
+    let mut known = match slice.fact(&key) {
+        Some(Fact::Task(known)) => known.clone(),
+        _ => Known::default(),
+    };
+    change(&mut known);
+    slice.set_fact(key, Fact::Task(known));
 }
 
 fn count(slice: &mut Slice, run: RunId, add: impl FnOnce(&mut Counts)) {
@@ -171,17 +375,22 @@ fn keep_report(slice: &mut Slice, action: &Action) {
             run,
             ending,
             execution,
-        } => change(slice, *run, |run| {
+        } => slice.change_run(*run, |run| {
             run.ending = Some(ending.clone());
             run.execution.clone_from(execution);
         }),
-        Action::Score { run, evidence } => change(slice, *run, |run| {
+        Action::Score { run, evidence, .. } => slice.change_run(*run, |run| {
             run.evidence = evidence.as_ref().map(evidence_digest);
             if run.state == State::Unjudged {
                 run.left.clone_from(evidence);
             }
         }),
-        Action::Close { run, note, .. } => change(slice, *run, |run| run.note.clone_from(note)),
+        Action::Close { run, note, .. } => slice.change_run(*run, |run| run.note.clone_from(note)),
+        Action::AddTask { task } => {
+            if let Some(id) = task["id"].as_str() {
+                know(slice, id, |known| known.fields = Some(task.clone()));
+            }
+        }
         _ => {}
     }
 }

@@ -2,10 +2,16 @@
 //!
 //! What stands here is looked at before a slot is: it closes no stale run and knows no order.
 
+use serde_json::{Map, Value};
+
+use super::decide::Ruling;
 use super::event::Event;
+use super::lanes;
 use super::refusal::Refusal;
 use super::rules::{Phase, Rules};
 use super::slice::Slice;
+use crate::protocol::frame::Task;
+use crate::protocol::model::OrderBy;
 use crate::units::Time;
 
 /// Passes a start through the guards before its slot is looked for; returns what the task is for
@@ -17,7 +23,8 @@ pub(super) fn admissible(
     arm: &str,
     at: Time,
 ) -> Result<Option<(Phase, usize)>, Refusal> {
-    let Some(known) = rules.task(task) else {
+    switch(rules, slice)?;
+    let Some(task) = rules.task_in(slice, task) else {
         return Err(Refusal::UnknownTask {
             task: task.to_owned(),
         });
@@ -32,20 +39,15 @@ pub(super) fn admissible(
     let Some(listed) = listed else {
         return Ok(None);
     };
-    let registered = slice.standing.registered.is_some();
-    let task = task.to_owned();
-    let phase = match (rules.is_confirmatory(known), rules.phase(&known.id)) {
-        (false, _) if registered => return Err(Refusal::SplitClosed { task }),
-        (true, _) if !registered => return Err(Refusal::NotRegistered { task }),
-        (_, None) => return Err(Refusal::NotDrawn { task }),
-        (_, Some(phase)) => phase,
-    };
+    let phase = lock(rules, slice, &task)?;
+    stage(rules, slice, phase, listed, at)?;
     cutoff(rules, at)?;
     Ok(Some((phase, listed)))
 }
 
 /// Passes a start of an arm through the guards that look neither at the task nor at the slot.
 pub fn passed_by(rules: &Rules, slice: &Slice, arm: &str, at: Time) -> Result<(), Refusal> {
+    switch(rules, slice)?;
     breaker(rules, slice, arm)?;
     cutoff(rules, at)
 }
@@ -53,6 +55,66 @@ pub fn passed_by(rules: &Rules, slice: &Slice, arm: &str, at: Time) -> Result<()
 /// Returns the rule that has ended the study before all its slots had, if one has.
 pub fn stopped_by(rules: &Rules, at: Time) -> Option<Refusal> {
     cutoff(rules, at).err()
+}
+
+/// Confirmatory tasks start once they are registered and drawn, pilots before.
+fn lock(rules: &Rules, slice: &Slice, task: &Task) -> Result<Phase, Refusal> {
+    let registered = slice.standing.registered.is_some();
+    let confirmatory = rules.is_confirmatory(task);
+    let id = || task.id.clone();
+    match confirmatory {
+        false if registered => Err(Refusal::SplitClosed { task: id() }),
+        true if !registered => Err(Refusal::NotRegistered { task: id() }),
+        _ => rules
+            .phase(slice, task)
+            .ok_or_else(|| Refusal::NotDrawn { task: id() }),
+    }
+}
+
+fn switch(rules: &Rules, slice: &Slice) -> Result<(), Refusal> {
+    match (&rules.protocol().switch, slice.standing.switch.as_deref()) {
+        (None, _) | (Some(_), Some("on")) => Ok(()),
+        (Some(_), None) => Err(Refusal::SwitchUnreadable {}),
+        (Some(_), Some(_)) => Err(Refusal::Off {}),
+    }
+}
+
+/// Refuses a slot whose stage is not open.
+fn stage(
+    rules: &Rules,
+    slice: &Slice,
+    phase: Phase,
+    arm: usize,
+    at: Time,
+) -> Result<(), Refusal> {
+    let staged = !rules.protocol().stages.is_empty();
+    if !staged || !phase.confirmatory || rules.protocol().allocation.by == OrderBy::Counts {
+        return Ok(());
+    }
+    match lanes::stage_of_next(rules, slice, phase, arm) {
+        Some(stage) if !is_open(rules, slice, stage, at) => Err(Refusal::StageClosed {
+            stage: rules.protocol().stages[stage].id.clone(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Records a reading of the world.
+pub(super) fn read(rules: &Rules, id: &str, fields: &Map<String, Value>) -> Ruling {
+    let known = rules.protocol().readings.iter().any(|reading| reading.id == id);
+    if !known {
+        let why = format!("`{id}` is not a reading of this protocol");
+        return Err(Refusal::BadReading { why });
+    }
+    Ok(vec![Event::Read {
+        id: id.to_owned(),
+        fields: fields.clone(),
+    }])
+}
+
+/// Returns whether a stage of the plan is open.
+pub(super) fn is_open(_rules: &Rules, _slice: &Slice, _stage: usize, _at: Time) -> bool {
+    true
 }
 
 fn cutoff(rules: &Rules, at: Time) -> Result<(), Refusal> {

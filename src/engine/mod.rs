@@ -2,7 +2,6 @@
 //!
 //! Four pure functions over plain data; no clock, file, process, database or random source:
 //!
-//! - [`missing`](slice::Slice::missing) says what must be loaded before a command can be decided,
 //! - [`decide`](decide::decide) answers it: events, or a refusal that changes nothing,
 //! - [`evolve`](evolve::evolve) applies an event, and is the only fold there is,
 //! - [`peek`](decide::peek) says what may start next, and is never recorded.
@@ -10,12 +9,18 @@
 //! A decision costs look-ups, never history: the slice holds the standing, which is bounded by
 //! the protocol, and the few runs and lanes that the command touches.
 
+pub mod attempts;
 pub mod command;
+pub mod counts;
 pub mod decide;
 pub mod event;
 pub mod evolve;
+pub mod facts;
 pub mod guards;
+mod lanes;
+pub mod outage;
 pub mod refusal;
 pub mod rules;
 pub mod scoring;
 pub mod slice;
+mod tasks;

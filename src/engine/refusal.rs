@@ -3,11 +3,13 @@
 //! The order of the variants is the order in which the guards stand. A refusal carries facts, and
 //! its sentence is made from them; the record keeps the facts alone.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use super::command::Cause;
+use super::outage::Window;
 use super::slice::State;
 use crate::units::{Digest, RunId, Time};
 
@@ -36,6 +38,10 @@ pub enum Refusal {
         /// What differs.
         differs: Vec<String>,
     },
+    /// The switch cannot be read.
+    SwitchUnreadable {},
+    /// The switch is off.
+    Off {},
     /// The frame has no such task.
     UnknownTask {
         /// The task.
@@ -66,10 +72,49 @@ pub enum Refusal {
         /// The task.
         task: String,
     },
+    /// A stop has fired.
+    StopFired {
+        /// Its place among the stops.
+        rule: usize,
+        /// Its id.
+        id: String,
+        /// The figure that is shown beside it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        shows: Option<String>,
+        /// Whether a reading that it needs is unknown.
+        unknown: bool,
+    },
+    /// A hold is in force.
+    Held {
+        /// The table of the rule, `stops` or `holds`.
+        table: String,
+        /// Its place there.
+        rule: usize,
+        /// Its id.
+        id: String,
+        /// Until when; none where nobody can tell.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until: Option<Time>,
+        /// The figure that is shown beside it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        shows: Option<String>,
+        /// Whether a reading that it needs is unknown.
+        unknown: bool,
+    },
+    /// The slot's stage is not open.
+    StageClosed {
+        /// The stage.
+        stage: String,
+    },
     /// The moment after which nothing starts has come.
     PastCutoff {
         /// That moment.
         cutoff: Time,
+    },
+    /// The hour is an outage.
+    OutageHour {
+        /// The hour.
+        window: Window,
     },
     /// Every slot of the arm on the task has ended or is under way.
     SlotsUsed {
@@ -83,6 +128,22 @@ pub enum Refusal {
         /// What may start now; none while runs that come first are under way.
         next: Option<Next>,
     },
+    /// An earlier task of the draw has slots that have not ended.
+    EarlierTaskOpen {
+        /// The first such task.
+        earlier: String,
+    },
+    /// It is the other arm's turn.
+    ArmTurn {
+        /// The other arm.
+        before: String,
+        /// How many of its slots must have ended, and no more.
+        need: u64,
+        /// How many have.
+        has: u64,
+    },
+    /// Somebody else started a run of the task and arm in between.
+    RaceLost {},
     /// As many runs are live as may be.
     CapReached {
         /// How many may be live at once.
@@ -123,6 +184,79 @@ pub enum Refusal {
     NotStale {
         /// The run.
         run: RunId,
+    },
+    /// The splits whose diffs may be kept do not include the task's.
+    DiffNotKept {
+        /// The task.
+        task: String,
+    },
+    /// Runs of this arm have no check in their middle.
+    NoCheckpoint {
+        /// The arm.
+        arm: String,
+    },
+    /// The check in the run's middle was recorded before.
+    CheckpointExists {
+        /// The run.
+        run: RunId,
+    },
+    /// The run's slot may not be attempted again.
+    NotRetried {
+        /// The run.
+        run: RunId,
+    },
+    /// The frame is not open.
+    FrameClosed {},
+    /// The task is not what the frame declares.
+    BadTask {
+        /// What is wrong.
+        why: String,
+    },
+    /// The task was added before, with other fields.
+    TaskDiffers {
+        /// The task.
+        task: String,
+        /// The fields that differ: `split` first, then as they are declared.
+        fields: Vec<String>,
+    },
+    /// The draw does not grow.
+    DrawClosed {},
+    /// Tasks would be missing from the draw.
+    DrawGap {
+        /// How many tasks the draw has.
+        size: u64,
+    },
+    /// Another task stands at a place of the draw.
+    DrawConflict {
+        /// The first such place, from 1.
+        position: u64,
+    },
+    /// The task is not in a confirmatory split.
+    NotConfirmatory {
+        /// The task.
+        task: String,
+    },
+    /// The task is drawn already.
+    AlreadyDrawn {
+        /// The task.
+        task: String,
+    },
+    /// The reading is not one that the protocol declares.
+    BadReading {
+        /// What is wrong.
+        why: String,
+    },
+    /// The protocol has no switch.
+    NoSwitch {},
+    /// The plan has no such block.
+    UnknownBlock {
+        /// The block, from 1.
+        block: u64,
+    },
+    /// A run of the block is scored, and the first score stands.
+    BlockScored {
+        /// The block, from 1.
+        block: u64,
     },
     /// The cause is one that only the engine finds.
     NotACause {
@@ -169,12 +303,35 @@ pub enum Retry {
 
 impl Refusal {
     /// Returns the stable code.
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> &str {
         match self {
             Self::NotEnforced { .. } => "not-enforced",
             Self::NotOpened {} => "not-opened",
             Self::NotOpenedLast { .. } => "not-opened-last",
             Self::RegistrationDiffers { .. } => "registration-differs",
+            Self::SwitchUnreadable {} => "switch-unreadable",
+            Self::Off {} => "off",
+            Self::StopFired { id, .. } | Self::Held { id, .. } => id,
+            Self::StageClosed { .. } => "stage-closed",
+            Self::OutageHour { .. } => "outage-hour",
+            Self::EarlierTaskOpen { .. } | Self::ArmTurn { .. } => "out-of-order",
+            Self::RaceLost {} => "race-lost",
+            Self::DiffNotKept { .. } => "diff-not-kept",
+            Self::NoCheckpoint { .. } => "no-checkpoint",
+            Self::CheckpointExists { .. } => "checkpoint-exists",
+            Self::NotRetried { .. } => "not-retried",
+            Self::FrameClosed {} => "frame-closed",
+            Self::BadTask { .. } => "bad-task",
+            Self::TaskDiffers { .. } => "task-differs",
+            Self::DrawClosed {} => "draw-closed",
+            Self::DrawGap { .. } => "draw-gap",
+            Self::DrawConflict { .. } => "draw-conflict",
+            Self::NotConfirmatory { .. } => "not-confirmatory",
+            Self::AlreadyDrawn { .. } => "already-drawn",
+            Self::BadReading { .. } => "bad-reading",
+            Self::NoSwitch {} => "no-switch",
+            Self::UnknownBlock { .. } => "unknown-block",
+            Self::BlockScored { .. } => "block-scored",
             Self::UnknownTask { .. } => "unknown-task",
             Self::UnknownArm { .. } => "unknown-arm",
             Self::BreakerOpen { .. } => "breaker-open",
@@ -201,9 +358,26 @@ impl Refusal {
     }
 
     /// Returns the key of the protocol that holds the rule, as a JSON pointer.
-    pub fn rule(&self) -> Option<&'static str> {
+    pub fn rule(&self) -> Option<Cow<'static, str>> {
+        match self {
+            Self::StopFired { rule, .. } => Some(format!("/stops/{rule}").into()),
+            Self::Held { table, rule, .. } => Some(format!("/{table}/{rule}").into()),
+            other => other.key().map(Cow::Borrowed),
+        }
+    }
+
+    fn key(&self) -> Option<&'static str> {
         match self {
             Self::UnknownArm { .. } => Some("/arms"),
+            Self::SwitchUnreadable {} | Self::Off {} => Some("/switch"),
+            Self::StageClosed { .. } => Some("/stages"),
+            Self::OutageHour { .. } => Some("/outage"),
+            Self::EarlierTaskOpen { .. } | Self::ArmTurn { .. } => Some("/allocation/arms"),
+            Self::DiffNotKept { .. } => Some("/artefacts/keep_diff_for"),
+            Self::NoCheckpoint { .. } => Some("/checkpoint"),
+            Self::NotRetried { .. } => Some("/attempts/rerun_on_request"),
+            Self::BadTask { .. } => Some("/tasks/fields"),
+            Self::NotConfirmatory { .. } => Some("/tasks/splits"),
             Self::UnknownTask { .. } => Some("/tasks/frame"),
             Self::BreakerOpen { .. } => Some("/breaker"),
             Self::BreakerInternal {} => Some("/breaker/external"),
@@ -220,7 +394,24 @@ impl Refusal {
 
     /// Returns whether it only says to wait until something lets starts through again.
     pub fn is_hold(&self) -> bool {
-        matches!(self, Self::BreakerOpen { .. })
+        matches!(
+            self,
+            Self::BreakerOpen { .. }
+                | Self::Held { .. }
+                | Self::Off {}
+                | Self::SwitchUnreadable {}
+                | Self::OutageHour { .. }
+                | Self::StageClosed { .. }
+        )
+    }
+
+    /// Returns until when it says to wait, where it says so.
+    pub fn until(&self) -> Option<Time> {
+        match self {
+            Self::Held { until, .. } => *until,
+            Self::OutageHour { window } => Some(window.end()),
+            _ => None,
+        }
     }
 
     /// Returns whether it stands on the record. Asking while held is a poll; and a record begins with
@@ -232,8 +423,13 @@ impl Refusal {
     /// Returns whether asking again can help.
     pub fn retry(&self) -> Retry {
         match self {
-            Self::BreakerOpen { .. }
-            | Self::OutOfOrder { .. }
+            hold if hold.is_hold() => Retry::Later,
+            Self::OutOfOrder { .. }
+            | Self::EarlierTaskOpen { .. }
+            | Self::ArmTurn { .. }
+            | Self::RaceLost {}
+            | Self::DrawGap { .. }
+            | Self::StopFired { .. }
             | Self::CapReached { .. }
             | Self::NotRegistered { .. }
             | Self::NotEnded { .. }
@@ -273,6 +469,86 @@ impl fmt::Display for Refusal {
                 registered.short(),
                 found.short(),
                 differs.join(", ")
+            ),
+            Self::SwitchUnreadable {} => {
+                f.write_str("the switch cannot be read; nothing starts until its file says `on`")
+            }
+            Self::Off {} => {
+                f.write_str("the switch is off; `prereg switch on` lets runs start again")
+            }
+            Self::StopFired { id, shows, unknown, .. } => {
+                write!(f, "the stop `{id}` has fired")?;
+                because(f, shows.as_deref(), *unknown)
+            }
+            Self::Held { id, until, shows, unknown, .. } => {
+                write!(f, "`{id}` makes starts wait")?;
+                if let Some(until) = until {
+                    write!(f, " until {until}")?;
+                }
+                because(f, shows.as_deref(), *unknown)
+            }
+            Self::StageClosed { stage } => write!(f, "the stage `{stage}` is not open"),
+            Self::OutageHour { window } => write!(
+                f,
+                "the hour of {} is an outage; nothing starts in it",
+                window.start()
+            ),
+            Self::EarlierTaskOpen { earlier } => write!(
+                f,
+                "`{earlier}` comes first, and its slots have not all ended"
+            ),
+            Self::ArmTurn { before, need, has } if need == has => {
+                write!(f, "a run of {before} on the task is live")
+            }
+            Self::ArmTurn { before, need, has } => write!(
+                f,
+                "{before} must have ended {need} slots of the task, and has ended {has}"
+            ),
+            Self::RaceLost {} => {
+                f.write_str("somebody else started the arm on this task at the same time; ask again")
+            }
+            Self::DiffNotKept { task } => {
+                write!(f, "the diff of a run on `{task}` is not to be kept")
+            }
+            Self::NoCheckpoint { arm } => {
+                write!(f, "runs of {arm} have no check in their middle")
+            }
+            Self::CheckpointExists { run } => {
+                write!(f, "the check of run {run} was recorded, and stands")
+            }
+            Self::NotRetried { run } => write!(
+                f,
+                "the slot of run {run} may not be attempted again on request"
+            ),
+            Self::FrameClosed {} => f.write_str(
+                "the tasks of this study stand in a file; only an open frame takes more",
+            ),
+            Self::BadTask { why } | Self::BadReading { why } => f.write_str(why),
+            Self::TaskDiffers { task, fields } => write!(
+                f,
+                "`{task}` was added with other values of {}; an added task never changes",
+                fields.join(", ")
+            ),
+            Self::DrawClosed {} => {
+                f.write_str("the draw was made once and for all; only one that grows is appended to")
+            }
+            Self::DrawGap { size } => write!(
+                f,
+                "the draw has {size} tasks; the next one is number {}",
+                size + 1
+            ),
+            Self::DrawConflict { position } => {
+                write!(f, "another task stands at place {position} of the draw")
+            }
+            Self::NotConfirmatory { task } => {
+                write!(f, "`{task}` is not a task of a confirmatory split")
+            }
+            Self::AlreadyDrawn { task } => write!(f, "`{task}` is drawn already"),
+            Self::NoSwitch {} => f.write_str("the protocol has no switch"),
+            Self::UnknownBlock { block } => write!(f, "the plan has no block {block}"),
+            Self::BlockScored { block } => write!(
+                f,
+                "a run of block {block} is scored, and what was seen is not voided"
             ),
             Self::UnknownTask { task } => write!(f, "`{task}` is not a task of the frame"),
             Self::UnknownArm { arm } => write!(
@@ -350,5 +626,14 @@ impl fmt::Display for Refusal {
             ),
             Self::KeyReused { key } => write!(f, "the key `{key}` belongs to another command"),
         }
+    }
+}
+
+/// Adds why a condition is in force.
+fn because(f: &mut fmt::Formatter<'_>, shows: Option<&str>, unknown: bool) -> fmt::Result {
+    match (shows, unknown) {
+        (_, true) => f.write_str(": a reading that it needs is unknown"),
+        (Some(shows), false) => write!(f, " at {shows}"),
+        (None, false) => Ok(()),
     }
 }

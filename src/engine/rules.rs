@@ -1,11 +1,14 @@
 //! The rules of a study, ready to be applied: the registration with its plan and expressions.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use serde_json::Value;
 
+use super::facts::{Fact, FactKey};
 use super::scoring::Scorer;
+use super::slice::Slice;
 use crate::protocol::frame::{self, Task};
 use crate::protocol::model::{Protocol, SplitKind};
 use crate::protocol::plan::Plan;
@@ -100,39 +103,94 @@ impl Rules {
         &self.registration.protocol
     }
 
-    /// Returns a task of the frame.
+    /// Returns a task of the frame as it was registered.
     pub fn task(&self, id: &str) -> Option<&Task> {
         self.tasks.get(self.index.get(id)?.frame)
     }
 
+    /// Returns whether tasks are added one by one.
+    pub fn is_open(&self) -> bool {
+        self.protocol().open_fields.is_some()
+    }
+
+    /// Returns whether the draw is appended in batches.
+    pub fn grows(&self) -> bool {
+        self.protocol().draw.grows
+    }
+
+    /// Returns a task of the frame as it stands.
+    pub fn task_in<'a>(&'a self, slice: &Slice, id: &str) -> Option<Cow<'a, Task>> {
+        if !self.is_open() {
+            return self.task(id).map(Cow::Borrowed);
+        }
+        match slice.fact(&FactKey::Task(id.to_owned()))? {
+            Fact::Task(known) => Some(Cow::Owned(Task {
+                id: id.to_owned(),
+                fields: known.fields.clone()?,
+            })),
+            _ => None,
+        }
+    }
+
     /// Returns what a task is for; none if it is neither drawn nor a pilot.
-    pub fn phase(&self, task: &str) -> Option<Phase> {
-        self.index.get(task)?.phase
+    pub fn phase(&self, slice: &Slice, task: &Task) -> Option<Phase> {
+        let confirmatory = self.is_confirmatory(task);
+        if !self.is_open() && !(confirmatory && self.grows()) {
+            return self.index.get(&task.id)?.phase;
+        }
+        match slice.fact(&FactKey::Task(task.id.clone()))? {
+            Fact::Task(known) => known.index.map(|index| Phase {
+                confirmatory,
+                index,
+            }),
+            _ => None,
+        }
+    }
+
+    /// Returns the task that stands at a place of the whole draw, had it been made at once; none
+    /// where the frame is open.
+    pub fn draw_order(&self, index: u64) -> Option<&Task> {
+        let place = usize::try_from(index).ok()?;
+        self.drawn.confirmatory.get(place).map(|task| &self.tasks[*task])
     }
 
     /// Returns whether a task is in a confirmatory split.
     pub fn is_confirmatory(&self, task: &Task) -> bool {
-        let splits = self.protocol().splits.as_ref();
-        frame::split_of(splits, task) == Some(SplitKind::Confirmatory)
+        self.split_of(task) == Some(SplitKind::Confirmatory)
     }
 
-    /// Returns the task at a place of a phase.
-    pub fn task_at(&self, phase: Phase) -> &Task {
-        let list = if phase.confirmatory {
-            &self.drawn.confirmatory
-        } else {
-            &self.drawn.pilot
+    /// Returns what a task's split is for.
+    pub fn split_of(&self, task: &Task) -> Option<SplitKind> {
+        frame::split_of(self.protocol().splits.as_ref(), task)
+    }
+
+    /// Returns the id of the task at a place of a phase.
+    pub fn task_at(&self, slice: &Slice, phase: Phase) -> Option<String> {
+        let key = match phase.confirmatory {
+            true if self.is_open() || self.grows() => FactKey::Drawn(phase.index),
+            false if self.is_open() => FactKey::Pilot(phase.index),
+            confirmatory => {
+                let drawn = &self.drawn;
+                let list = if confirmatory { &drawn.confirmatory } else { &drawn.pilot };
+                let place = usize::try_from(phase.index).ok()?;
+                return list.get(place).map(|task| self.tasks[*task].id.clone());
+            }
         };
-        let place = usize::try_from(phase.index).unwrap_or(usize::MAX);
-        &self.tasks[list[place]]
+        match slice.fact(&key)? {
+            Fact::Place(task) => Some(task.clone()),
+            _ => None,
+        }
     }
 
-    /// Returns the plan of a phase.
-    pub fn plan(&self, phase: Phase) -> &Plan {
-        if phase.confirmatory {
-            &self.plan
-        } else {
-            &self.pilot
+    /// Returns the plan of the confirmatory or of the pilot tasks, as far as it is known.
+    pub fn plan_of(&self, slice: &Slice, confirmatory: bool) -> Cow<'_, Plan> {
+        match confirmatory {
+            true if self.is_open() || self.grows() => {
+                Cow::Owned(self.plan.over(slice.standing.drawn))
+            }
+            true => Cow::Borrowed(&self.plan),
+            false if self.is_open() => Cow::Owned(self.pilot.over(slice.standing.pilot_tasks)),
+            false => Cow::Borrowed(&self.pilot),
         }
     }
 

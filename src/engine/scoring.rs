@@ -1,6 +1,6 @@
 //! What a run's evidence means: a verdict, computed by the engine and nobody else.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use jsonschema::Validator;
@@ -13,7 +13,7 @@ use super::slice::Run;
 use crate::protocol::canonical;
 use crate::protocol::expression::{Answer, Expression};
 use crate::protocol::frame::{self, Task};
-use crate::protocol::model::{OutcomeKind, Protocol};
+use crate::protocol::model::{FieldKind, OutcomeKind, Protocol};
 use crate::protocol::shape;
 
 /// The largest report or claim that is read, in bytes.
@@ -66,7 +66,10 @@ impl Scorer {
                 .iter()
                 .map(|outcome| Ok((outcome.id.clone(), outcome.kind, compile(&outcome.value)?)))
                 .collect::<Result<_, String>>()?,
-            fractional: frame::fractional_fields(tasks),
+            fractional: match &protocol.open_fields {
+                Some(fields) => declared_numbers(fields),
+                None => frame::fractional_fields(tasks),
+            },
         })
     }
 
@@ -110,6 +113,12 @@ impl Scorer {
     }
 }
 
+/// Returns the fields of an open frame that may hold fractions.
+fn declared_numbers(fields: &BTreeMap<String, FieldKind>) -> BTreeSet<String> {
+    let numbers = fields.iter().filter(|(_, kind)| **kind == FieldKind::Number);
+    numbers.map(|(name, _)| name.clone()).collect()
+}
+
 /// What is wrong with a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReportFault {
@@ -132,10 +141,10 @@ impl fmt::Display for ReportFault {
 }
 
 /// Computes the verdict on an ended run.
-pub fn verdict(rules: &Rules, run: &Run, evidence: Option<&Evidence>) -> Verdict {
+pub fn verdict(rules: &Rules, task: Option<&Task>, run: &Run, evidence: Option<&Evidence>) -> Verdict {
     let nothing = Evidence::default();
     let evidence = evidence.unwrap_or(&nothing);
-    match scored(rules, run, evidence) {
+    match scored(rules, task, run, evidence) {
         Ok(outcomes) => Verdict::Scored(outcomes),
         Err(unscored) => Verdict::Unjudged(unscored.cause),
     }
@@ -143,8 +152,8 @@ pub fn verdict(rules: &Rules, run: &Run, evidence: Option<&Evidence>) -> Verdict
 
 /// Returns why the outcomes of a run could not be computed, for people; none where they could be,
 /// or where the cause says it all.
-pub fn outcome_fault(rules: &Rules, run: &Run, evidence: &Evidence) -> Option<String> {
-    scored(rules, run, evidence).err()?.why
+pub fn outcome_fault(rules: &Rules, task: Option<&Task>, run: &Run, evidence: &Evidence) -> Option<String> {
+    scored(rules, task, run, evidence).err()?.why
 }
 
 /// Why a run has no outcomes.
@@ -168,21 +177,22 @@ impl Unscored {
     }
 }
 
-fn scored(rules: &Rules, run: &Run, evidence: &Evidence) -> Result<Outcomes, Unscored> {
+fn scored(rules: &Rules, task: Option<&Task>, run: &Run, evidence: &Evidence) -> Result<Outcomes, Unscored> {
     let scorer = rules.scorer();
     let scorer = scorer.map_err(|error| Unscored::outcome_error(error.to_owned()))?;
-    outcomes(rules, scorer, run, evidence)
+    outcomes(rules, task, scorer, run, evidence)
 }
 
 fn outcomes(
     rules: &Rules,
+    task: Option<&Task>,
     scorer: &Scorer,
     run: &Run,
     evidence: &Evidence,
 ) -> Result<Outcomes, Unscored> {
     let mut bindings = Map::new();
     bindings.insert("run".to_owned(), facts(run));
-    if let Some(task) = rules.task(&run.task) {
+    if let Some(task) = task {
         bindings.insert("task".to_owned(), scorer.task(task));
     }
     if let Some(done) = &scorer.done {
@@ -232,7 +242,7 @@ fn facts(run: &Run) -> Value {
         "arm": run.arm,
         "task": run.task,
         "timed_out": ending.timed_out,
-        "error_stop": false,
+        "error_stop": run.error_stop.unwrap_or(false),
     });
     let known = [
         ("repeat", run.place.map(|place| Value::from(place.repeat))),

@@ -1,13 +1,16 @@
 //! What the engine remembers, and the part of it that one command touches.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
-use super::command::{Action, Cause, Command, Ending, Evidence, Executed, Execution};
+use super::command::{Cause, Ending, Evidence, Executed, Execution};
 use super::event::{LaneId, Outcomes, Place};
-use super::rules::{Phase, Rules};
-use crate::units::{Digest, RunId, Time};
+use super::facts::{Fact, FactKey};
+use super::outage::{Tally, Window};
+use crate::units::{Digest, Money, RunId, Time};
 
 /// What the engine must remember whatever the history: bounded by the protocol.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -25,8 +28,8 @@ pub struct Standing {
     pub runs: u64,
     /// How many of them are pilots.
     pub pilots: u64,
-    /// How many lanes of the registered plan were opened; they are opened in order.
-    pub lanes_opened: u64,
+    /// How far each stage of the registered plan has come.
+    pub stages: Vec<Progress>,
     /// How many slots the registered plan has.
     pub slots: u64,
     /// How many of them have ended.
@@ -37,8 +40,31 @@ pub struct Standing {
     pub ended: BTreeSet<RunId>,
     /// What happened to the runs of each arm, pilots left out.
     pub arms: BTreeMap<String, Counts>,
+    /// How many runs of the registered plan are not closed.
+    pub slots_open: u64,
     /// How the breaker stands.
     pub breaker: Breaker,
+    /// What the switch said last; none where nobody has looked, or it could not be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub switch: Option<String>,
+    /// The newest reading of each kind, whole.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub readings: BTreeMap<String, Map<String, Value>>,
+    /// What was found of each arm before anything starts.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub preflight: BTreeMap<String, String>,
+    /// What was observed last of each probe; null where it could not be observed.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub probes: BTreeMap<String, Option<Value>>,
+    /// How many pilot tasks an open frame has.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub pilot_tasks: u64,
+    /// How many tasks were appended to a draw that grows.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub drawn: u64,
+    /// How many deviations were recorded.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub deviations: u64,
     /// When the last slot ended.
     pub completed: Option<Time>,
     /// Which registered rule ended the study before its last slot had.
@@ -52,6 +78,20 @@ impl Standing {
     pub fn has_ended(&self) -> bool {
         self.completed.is_some() || self.stopped.is_some()
     }
+}
+
+/// How far a stage of the registered plan has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Progress {
+    /// How many of its lanes were opened; they are opened in order.
+    pub lanes_opened: u64,
+    /// How many of its slots have ended.
+    pub slots_ended: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// How a study ended before its last slot had.
@@ -86,6 +126,9 @@ pub struct Counts {
     pub scored: u64,
     /// Runs unjudged.
     pub unjudged: u64,
+    /// Runs that count no more; what they were before is not counted above.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub void: u64,
 }
 
 /// One run.
@@ -111,6 +154,18 @@ pub struct Run {
     pub started_at: Time,
     /// When its ending was recorded.
     pub ended_at: Option<Time>,
+    /// Whether an error of the world stopped it, where that can be told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_stop: Option<bool>,
+    /// What it cost, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Money>,
+    /// The window in which it ended, where windows are counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<Window>,
+    /// What the check in its middle said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint: Option<bool>,
     /// When it was scored or found unjudged.
     pub closed_at: Option<Time>,
     /// Why it is unjudged.
@@ -143,6 +198,8 @@ pub enum State {
     Scored,
     /// There are no outcomes and never will be.
     Unjudged,
+    /// It counts no more.
+    Void,
 }
 
 impl State {
@@ -153,38 +210,119 @@ impl State {
             Self::Ended => "ended",
             Self::Scored => "scored",
             Self::Unjudged => "unjudged",
+            Self::Void => "void",
         }
     }
 }
 
 impl Run {
-    /// Returns whether the run is scored or unjudged.
+    /// Returns its task and arm.
+    pub fn cell(&self) -> Cell {
+        (self.task.clone(), self.arm.clone())
+    }
+
+    /// Returns whether its slot is its rank among the runs of its task and arm.
+    pub fn is_counted(&self) -> bool {
+        self.place.is_some_and(|place| place.by_counts)
+    }
+
+    /// Returns the window that it ended in as an error stop, where that is counted.
+    pub fn stopped_in(&self) -> Option<Window> {
+        self.window.filter(|_| self.error_stop == Some(true))
+    }
+
+    /// Returns whether the run is scored, unjudged or void.
     pub fn is_closed(&self) -> bool {
-        matches!(self.state, State::Scored | State::Unjudged)
+        !matches!(self.state, State::Live | State::Ended)
     }
 }
 
 /// How far a lane has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lane {
     /// The position of the slot that is executed or comes next; none when all have ended.
     pub next: Option<u64>,
-    /// How many attempts at that slot were started.
+    /// How many attempts at that slot count.
     pub attempts: u32,
-    /// The run of that slot that is not closed.
+    /// Its run that is not closed.
     pub open: Option<RunId>,
+    /// Slots before it that wait again, and how many attempts at each count.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub again: BTreeMap<u64, u32>,
+    /// Its runs, since its block was voided last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub runs: Vec<RunId>,
+    /// How often its block was voided.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub voids: u32,
+    /// The place of its stage among the stages.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub stage: usize,
+    /// How many slots of its task have ended, under an order by counts.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub ended: u64,
+}
+
+fn is_none(number: &u32) -> bool {
+    *number == 0
+}
+
+fn is_first(place: &usize) -> bool {
+    *place == 0
+}
+
+/// Where a lane stands among those that may start: by stage, then requeued blocks, then the others,
+/// each by position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Turn {
+    /// The stage.
+    pub stage: usize,
+    /// Whether its block was not voided.
+    pub first_time: bool,
+    /// The position that may start.
+    pub position: u64,
 }
 
 impl Lane {
     /// Returns the position that may start now.
     pub fn ready(&self) -> Option<u64> {
-        self.next.filter(|_| self.open.is_none())
+        if self.open.is_some() {
+            return None;
+        }
+        self.again.keys().next().copied().or(self.next)
+    }
+
+    /// Returns where the lane stands among those that may start.
+    pub fn turn(&self) -> Option<Turn> {
+        self.ready().map(|position| Turn {
+            stage: self.stage,
+            first_time: self.voids == 0,
+            position,
+        })
+    }
+
+    /// Returns whether the slot at one of its positions has ended.
+    pub fn has_ended(&self, position: u64) -> bool {
+        self.next.is_none_or(|next| position < next) && !self.again.contains_key(&position)
+    }
+
+    /// Returns how many attempts at the slot at one of its positions count.
+    pub fn attempts_at(&self, position: u64) -> u32 {
+        match self.again.get(&position) {
+            Some(attempts) => *attempts,
+            None if self.next == Some(position) => self.attempts,
+            None => 0,
+        }
     }
 }
 
-/// The standing, and the runs and lanes that were loaded; possibly partial, never wrong.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// The standing, and the rows that were loaded; possibly partial, never wrong.
+///
+/// Whoever looks for a row that was not loaded finds nothing, and the slice notes what is missing:
+/// what was concluded from it is thrown away, the rows are loaded, and the question is asked again.
+/// So what a decision needs is said once, by the decision.
+#[derive(Clone, Debug, Default)]
 pub struct Slice {
     /// The standing.
     pub standing: Standing,
@@ -192,39 +330,61 @@ pub struct Slice {
     pub runs: BTreeMap<RunId, Option<Run>>,
     /// The lanes that were loaded; none where a lane was never opened.
     pub lanes: BTreeMap<LaneId, Option<Lane>>,
-    /// Lanes of the registered plan that may start now, by the position of their next slot.
-    pub ready: BTreeMap<u64, LaneId>,
-    /// What of all that is there.
-    pub loaded: Loaded,
+    /// Lanes of the registered plan that may start now.
+    pub ready: BTreeMap<Turn, LaneId>,
+    /// The facts that were loaded; none where there is no such fact.
+    pub facts: BTreeMap<FactKey, Option<Fact>>,
+    /// The runs of a task and arm, under an order by counts.
+    pub cells: BTreeMap<Cell, BTreeSet<RunId>>,
+    /// The error stops of a window.
+    pub stops: BTreeMap<Window, BTreeSet<RunId>>,
+    /// Where the lanes that may start were looked up, so that the next one is there.
+    pub looked_up: BTreeSet<Lookup>,
+    /// Whether everything is there.
+    pub whole: bool,
+    /// What was changed since it was loaded, unless everything is there.
+    pub changed: Changed,
+    missing: RefCell<Missing>,
 }
 
-/// How much of a record a slice holds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Loaded {
-    /// The standing, and what was asked for.
-    #[default]
-    Part,
-    /// The same, and the earliest lane that may start.
-    PartWithReady,
-    /// Everything.
-    Whole,
+/// Which rows were changed since they were loaded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Changed {
+    /// Runs.
+    pub runs: BTreeSet<RunId>,
+    /// Lanes.
+    pub lanes: BTreeSet<LaneId>,
+    /// Facts.
+    pub facts: BTreeSet<FactKey>,
 }
 
-/// What must be loaded before a command can be decided.
+/// A task and an arm.
+pub type Cell = (String, String);
+
+/// A stage, and the turn after which its lanes that may start are looked for.
+pub type Lookup = (usize, Option<Turn>);
+
+/// What was looked for and was not loaded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Missing {
     /// Runs.
-    pub runs: Vec<RunId>,
+    pub runs: BTreeSet<RunId>,
     /// Lanes.
-    pub lanes: Vec<LaneId>,
-    /// The earliest lane that may start.
-    pub ready: bool,
+    pub lanes: BTreeSet<LaneId>,
+    /// Lanes that may start.
+    pub ready: BTreeSet<Lookup>,
+    /// Facts.
+    pub facts: BTreeSet<FactKey>,
+    /// Runs of a task and arm.
+    pub cells: BTreeSet<Cell>,
+    /// Error stops of a window.
+    pub stops: BTreeSet<Window>,
 }
 
 impl Missing {
     /// Returns whether nothing is missing.
     pub fn is_empty(&self) -> bool {
-        self.runs.is_empty() && self.lanes.is_empty() && !self.ready
+        *self == Self::default()
     }
 }
 
@@ -232,96 +392,163 @@ impl Slice {
     /// Makes the slice of a record that has no entries and will be held whole.
     pub fn whole() -> Self {
         Self {
-            loaded: Loaded::Whole,
+            whole: true,
             ..Self::default()
+        }
+    }
+
+    /// Makes a slice that holds nothing but the standing yet.
+    pub fn of(standing: Standing) -> Self {
+        Self {
+            standing,
+            ..Self::default()
+        }
+    }
+
+    /// Returns what was missing since this was asked last.
+    pub fn missing(&self) -> Missing {
+        self.missing.take()
+    }
+
+    /// Notes what is missing, unless everything is there.
+    fn miss(&self, note: impl FnOnce(&mut Missing) -> bool) {
+        if !self.whole {
+            let _ = note(&mut self.missing.borrow_mut());
         }
     }
 
     /// Returns a run, if there is such a run.
     pub fn run(&self, run: RunId) -> Option<&Run> {
-        self.runs.get(&run)?.as_ref()
+        let found = self.runs.get(&run);
+        if found.is_none() {
+            self.miss(|missing| missing.runs.insert(run));
+        }
+        found?.as_ref()
     }
 
     /// Returns a lane, if it was ever opened.
-    pub fn lane(&self, lane: LaneId) -> Option<Lane> {
-        *self.lanes.get(&lane)?
+    pub fn lane(&self, lane: LaneId) -> Option<&Lane> {
+        let found = self.lanes.get(&lane);
+        if found.is_none() {
+            self.miss(|missing| missing.lanes.insert(lane));
+        }
+        found?.as_ref()
     }
 
-    /// Puts a lane in its place, and keeps the list of those that may start.
-    pub fn set_lane(&mut self, id: LaneId, lane: Lane) {
+    /// Returns a fact, if there is one.
+    pub fn fact(&self, key: &FactKey) -> Option<&Fact> {
+        let found = self.facts.get(key);
+        if found.is_none() {
+            self.miss(|missing| missing.facts.insert(key.clone()));
+        }
+        found?.as_ref()
+    }
+
+    /// Returns what ended in a window, if anything did.
+    pub fn window(&self, window: Window) -> Option<&Tally> {
+        match self.fact(&FactKey::Window(window))? {
+            Fact::Window(tally) => Some(tally),
+            _ => None,
+        }
+    }
+
+    /// Returns the error stops of a window.
+    pub fn error_stops(&self, window: Window) -> impl Iterator<Item = RunId> {
+        let found = self.stops.get(&window);
+        if found.is_none() {
+            self.miss(|missing| missing.stops.insert(window));
+        }
+        found.into_iter().flatten().copied()
+    }
+
+    /// Returns the runs of a task and arm in the order of their starts, under an order by counts.
+    pub fn cell(&self, task: &str, arm: &str) -> impl Iterator<Item = &Run> {
+        let key = (task.to_owned(), arm.to_owned());
+        let found = self.cells.get(&key);
+        if found.is_none() {
+            self.miss(|missing| missing.cells.insert(key));
+        }
+        let runs = found.into_iter().flatten();
+        runs.filter_map(|run| self.run(*run))
+    }
+
+    /// Returns the first lane of a stage that may start, after some turn.
+    pub fn ready_after(&self, stage: usize, after: Option<Turn>) -> Option<(Turn, LaneId)> {
+        if !self.looked_up.contains(&(stage, after)) {
+            self.miss(|missing| missing.ready.insert((stage, after)));
+        }
+        let first = Turn {
+            stage,
+            first_time: false,
+            position: 0,
+        };
+        let from = match after {
+            Some(turn) => std::ops::Bound::Excluded(turn),
+            None => std::ops::Bound::Included(first),
+        };
+        let range = (from, std::ops::Bound::Unbounded);
+        let found = self.ready.range(range).next();
+        found
+            .filter(|(turn, _)| turn.stage == stage)
+            .map(|(turn, lane)| (*turn, *lane))
+    }
+
+    /// Changes a run, if there is such a run.
+    pub(super) fn change_run(&mut self, id: RunId, change: impl FnOnce(&mut Run)) {
+        if self.run(id).is_none() {
+            return;
+        }
+        if let Some(Some(run)) = self.runs.get_mut(&id) {
+            change(run);
+        }
+        self.note(|changed| changed.runs.insert(id));
+    }
+
+    /// Puts a run in its place.
+    pub(super) fn set_run(&mut self, run: Run) {
+        self.note(|changed| changed.runs.insert(run.run));
+        self.runs.insert(run.run, Some(run));
+    }
+
+    /// Puts a fact in its place.
+    pub(super) fn set_fact(&mut self, key: FactKey, fact: Fact) {
+        self.note(|changed| changed.facts.insert(key.clone()));
+        self.facts.insert(key, Some(fact));
+    }
+
+    /// Puts a lane in its place.
+    pub(super) fn set_lane(&mut self, id: LaneId, lane: Lane) {
+        self.note(|changed| changed.lanes.insert(id));
+        self.hold_lane(id, lane);
+    }
+
+    fn note(&mut self, note: impl FnOnce(&mut Changed) -> bool) {
+        if !self.whole {
+            let _ = note(&mut self.changed);
+        }
+    }
+
+    /// Takes a lane as it was loaded, and keeps the list of those that may start.
+    pub fn hold_lane(&mut self, id: LaneId, lane: Lane) {
         if id.is_registered() {
-            if let Some(position) = self.lane(id).and_then(|lane| lane.ready()) {
-                self.ready.remove(&position);
+            let old = self.lanes.get(&id).and_then(Option::as_ref);
+            if let Some(turn) = old.and_then(Lane::turn) {
+                self.ready.remove(&turn);
             }
-            if let Some(position) = lane.ready() {
-                self.ready.insert(position, id);
+            if let Some(turn) = lane.turn() {
+                self.ready.insert(turn, id);
             }
         }
         self.lanes.insert(id, Some(lane));
     }
+}
 
-    /// Returns what must be loaded before a command can be decided.
-    ///
-    /// Ask again after loading: what a run's row says may call for its lane.
-    pub fn missing(&self, rules: Option<&Rules>, command: &Command) -> Missing {
-        let mut missing = Missing::default();
-        if self.loaded == Loaded::Whole {
-            return missing;
-        }
-        if let Some(run) = command.action.run() {
-            self.need_run(run, &mut missing);
-        }
-        if let (Some(rules), Action::Start { task, arm, .. }) = (rules, &command.action) {
-            self.need_start(rules, task, arm, &mut missing);
-        }
-        missing
-    }
-
-    fn need_run(&self, run: RunId, missing: &mut Missing) {
-        match self.runs.get(&run) {
-            None => missing.runs.push(run),
-            Some(Some(Run {
-                place: Some(place), ..
-            })) => self.need_lane(place.lane, missing),
-            Some(_) => {}
-        }
-    }
-
-    fn need_lane(&self, lane: LaneId, missing: &mut Missing) {
-        if !self.lanes.contains_key(&lane) && !missing.lanes.contains(&lane) {
-            missing.lanes.push(lane);
-        }
-    }
-
-    fn need_start(&self, rules: &Rules, task: &str, arm: &str, missing: &mut Missing) {
-        let (Some(arm), Some(phase)) = (rules.protocol().arm(arm), rules.phase(task)) else {
-            return;
-        };
-        if phase.confirmatory && self.loaded == Loaded::Part {
-            missing.ready = true;
-        }
-        for lane in self.lanes_of(rules, phase, arm) {
-            self.need_lane(lane, missing);
-        }
-    }
-
-    /// Returns the lanes that hold an arm's slots on a task.
-    pub fn lanes_of(&self, rules: &Rules, phase: Phase, arm: usize) -> Vec<LaneId> {
-        let plan = rules.plan(phase);
-        let draft = if phase.confirmatory {
-            0
-        } else {
-            self.standing.draft
-        };
-        let positions =
-            (0..plan.repeats()).map(|repeat| plan.position(phase.index, repeat, arm as u64));
-        let mut lanes: Vec<LaneId> = positions
-            .map(|position| LaneId {
-                draft,
-                number: plan.lane(&plan.slot(position)),
-            })
-            .collect();
-        lanes.dedup();
-        lanes
+/// Two slices are equal if they hold the same rows.
+impl PartialEq for Slice {
+    fn eq(&self, other: &Self) -> bool {
+        self.standing == other.standing
+            && self.runs == other.runs
+            && self.lanes == other.lanes
+            && self.facts == other.facts
     }
 }

@@ -4,9 +4,10 @@
 //! every question costs a few divisions however long the plan is. Stages follow one another: all
 //! tasks of the first, then all of the next, whose repeats go on where those of the first stopped.
 //!
-//! A *lane* is a sequence of slots that are executed one after another: the whole plan under
-//! `serial = "study"`, a block under `"block"`, a single slot under `"none"`. Lanes are numbered by
-//! the plan position of their first slot. A block belongs to one stage.
+//! A *lane* is a sequence of slots that are executed one after another: a block under
+//! `serial = "block"`, and otherwise a single slot. (Under `"study"` no two slots are executed at
+//! once, whichever they are.) Lanes are numbered by the plan position of their first slot. A block
+//! belongs to one stage.
 
 use super::frame::Task;
 use super::model::{Axis, BlockKind, Protocol, Serial};
@@ -104,11 +105,26 @@ impl Plan {
             next.first_repeat += repeats;
             next.first_position += self.size(&span, &self.nest);
             next.first_block += self.size(&span, &self.block_axes());
-            if self.serial != Serial::Study {
-                next.first_lane += self.size(&span, &self.lane_axes());
-            }
+            next.first_lane += self.size(&span, &self.lane_axes());
         }
         self
+    }
+
+    /// Returns the same plan over another number of tasks.
+    ///
+    /// Positions stay what they are where tasks are outermost and there is one stage.
+    pub fn over(&self, tasks: u64) -> Self {
+        let repeats: Vec<u64> = self.stages.iter().map(|span| span.repeats).collect();
+        Self {
+            tasks,
+            ..self.clone()
+        }
+        .in_stages(&repeats)
+    }
+
+    /// Returns how many stages there are.
+    pub fn stages(&self) -> usize {
+        self.stages.len()
     }
 
     /// Returns how many tasks there are.
@@ -178,12 +194,39 @@ impl Plan {
         self.stages[slot.stage].first_block + self.number(&self.block_axes(), slot)
     }
 
+    /// Returns how many blocks there are.
+    pub fn blocks(&self) -> u64 {
+        self.end(|span| span.first_block, &self.block_axes())
+    }
+
+    /// Returns the slots of a block, in order; none where there is no such block.
+    pub fn slots_of_block(&self, block: u64) -> Vec<Slot> {
+        if self.is_empty() || block >= self.blocks() {
+            return Vec::new();
+        }
+        let span = &self.stages[self.stage_of(block, |span| span.first_block)];
+        let outer = self.block_axes();
+        let fixed = self.place(span, &outer, block - span.first_block);
+        let free: Vec<Axis> = self.nest.into_iter().filter(|axis| !outer.contains(axis)).collect();
+        let places = (0..self.size(span, &free)).map(|number| {
+            let inner = self.place(span, &free, number);
+            self.at(span, [0, 1, 2].map(|axis| fixed[axis] + inner[axis]))
+        });
+        let mut positions: Vec<u64> = places.collect();
+        positions.sort_unstable();
+        positions.into_iter().map(|position| self.slot(position)).collect()
+    }
+
+    /// Returns the numbers of a stage's lanes.
+    pub fn lanes_of_stage(&self, stage: usize) -> std::ops::Range<u64> {
+        let span = &self.stages[stage];
+        let lanes = if self.tasks == 0 { 0 } else { self.size(span, &self.lane_axes()) };
+        span.first_lane..span.first_lane + lanes
+    }
+
     /// Returns the first position of a lane.
     pub fn lane_start(&self, lane: u64) -> u64 {
-        let stage = match self.serial {
-            Serial::Study => 0,
-            _ => self.stage_of(lane, |span| span.first_lane),
-        };
+        let stage = self.stage_of(lane, |span| span.first_lane);
         let span = &self.stages[stage];
         let place = self.place(span, &self.lane_axes(), lane - span.first_lane);
         self.at(span, place)
@@ -191,9 +234,6 @@ impl Plan {
 
     /// Returns the position that follows in the same lane.
     pub fn next_in_lane(&self, slot: &Slot) -> Option<u64> {
-        if self.serial == Serial::Study {
-            return Some(slot.position + 1).filter(|next| *next < self.len());
-        }
         let span = &self.stages[slot.stage];
         let outer = self.lane_axes();
         let mut place = self.inner(span, slot);
@@ -212,8 +252,7 @@ impl Plan {
     /// Returns the axes along which lanes of a stage differ, outermost first.
     fn lane_axes(&self) -> Vec<Axis> {
         let differs = |axis: &Axis| match (self.serial, self.block) {
-            (Serial::Study, _) => false,
-            (Serial::None, _) => true,
+            (Serial::Study | Serial::None, _) => true,
             (Serial::Block, BlockKind::Task) => *axis == Axis::Task,
             (Serial::Block, BlockKind::Pair) => *axis != Axis::Arm,
         };
@@ -351,7 +390,10 @@ mod tests {
                 let repeat = (plan.block == BlockKind::Pair).then_some(slot.repeat);
                 let named = (slot.stage, slot.task, repeat);
                 prop_assert_eq!(*blocks.entry(plan.block(&slot)).or_insert(named), named);
+                prop_assert!(plan.slots_of_block(plan.block(&slot)).contains(&slot));
             }
+            let slots = (0..plan.blocks()).map(|block| plan.slots_of_block(block).len() as u64);
+            prop_assert_eq!(slots.sum::<u64>(), plan.len());
             let mut named: Vec<_> = blocks.values().collect();
             named.sort_unstable();
             named.dedup();

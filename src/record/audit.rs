@@ -208,7 +208,7 @@ impl Auditor {
         if let Some(run) = decide::due(self.rules.as_ref(), &self.slice, command).first() {
             let message = format!("the deadline of run {run} had passed, and no entry closed it");
             return Err(Divergence {
-                rule: Some("/attempts/stale_after"),
+                rule: Some("/attempts/stale_after".into()),
                 ..Divergence::new(Code::ExpiryMissing, seq, message)
             });
         }

@@ -14,7 +14,7 @@ pub struct Divergence {
     /// One plain sentence.
     pub message: String,
     /// The registered rule that the record breaks, as a JSON pointer into the protocol.
-    pub rule: Option<&'static str>,
+    pub rule: Option<std::borrow::Cow<'static, str>>,
 }
 
 /// How a record diverges.

@@ -133,6 +133,8 @@ impl Executor<'_> {
             ),
             Ok(ended) => {
                 let ending = Ending {
+                    error_stop: None,
+                    cost: None,
                     wall: Some(Micros(ended.wall_us)),
                     timed_out: ended.timed_out,
                 };
@@ -214,6 +216,7 @@ impl Executor<'_> {
             ));
         }
         Ok(Some(Action::Score {
+            diff: None,
             run: assignment.run,
             evidence: Some(evidence),
         }))

@@ -4,16 +4,13 @@
 //! spares each commit most of its pages. Whoever opens a record whose rows lag folds the entries
 //! that are missing, so nobody ever sees them lag, and a killed session loses nothing.
 
-use std::collections::BTreeSet;
-
 use rusqlite::Connection;
 
 use super::{Fault, Result, rows};
 use crate::engine::command::{Action, Command};
-use crate::engine::event::{Event, LaneId};
+use crate::engine::event::Event;
 use crate::engine::evolve;
-use crate::engine::rules::Rules;
-use crate::engine::slice::{Loaded, Slice};
+use crate::engine::slice::{Changed, Missing, Slice};
 use crate::record::entry::{self, Answer, Head};
 use crate::units::RunId;
 
@@ -24,10 +21,6 @@ pub(super) struct Derived {
     pub(super) head: Head,
     /// The standing, and the rows that were loaded or changed.
     pub(super) slice: Slice,
-    /// Runs that changed and are not saved.
-    runs: BTreeSet<RunId>,
-    /// Lanes that changed and are not saved.
-    lanes: BTreeSet<LaneId>,
 }
 
 impl Derived {
@@ -38,16 +31,8 @@ impl Derived {
             seq: applied,
             ..Head::EMPTY
         };
-        let slice = Slice {
-            standing,
-            ..Slice::default()
-        };
-        let mut derived = Self {
-            head,
-            slice,
-            runs: BTreeSet::new(),
-            lanes: BTreeSet::new(),
-        };
+        let slice = Slice::of(standing);
+        let mut derived = Self { head, slice };
         let head = rows::head(connection)?;
         for seq in applied + 1..=head.seq {
             derived.catch_up(connection, seq)?;
@@ -68,9 +53,15 @@ impl Derived {
         match ruling {
             Answer::Refused(_) => self.slice.standing.at = command.at,
             Answer::Granted(events) => {
-                self.load(connection, None, &command)?;
-                for lane in events.iter().filter_map(lane_of) {
-                    self.load_lane(connection, lane)?;
+                // What the fold touches, it looks for.
+                loop {
+                    let mut trial = self.slice.clone();
+                    evolve::apply(&mut trial, &command, &events);
+                    let missing = trial.missing();
+                    if missing.is_empty() {
+                        break;
+                    }
+                    self.load(connection, missing)?;
                 }
                 self.fold(&command, &events);
             }
@@ -78,96 +69,102 @@ impl Derived {
         Ok(())
     }
 
-    /// Loads what a command needs, until nothing is missing.
-    pub(super) fn load(
+    /// Asks a question about the slice until nothing is missing to answer it.
+    pub(super) fn ask<T>(
         &mut self,
         connection: &Connection,
-        rules: Option<&Rules>,
-        command: &Command,
-    ) -> Result<()> {
-        self.slice.loaded = Loaded::Part;
+        question: impl Fn(&Slice) -> T,
+    ) -> Result<T> {
+        // What was looked up may stand otherwise by now.
+        self.slice.looked_up.clear();
         loop {
-            let missing = self.slice.missing(rules, command);
+            let answer = question(&self.slice);
+            let missing = self.slice.missing();
             if missing.is_empty() {
-                return Ok(());
+                return Ok(answer);
             }
-            for run in missing.runs {
-                let row = rows::run(connection, run)?;
-                self.slice.runs.insert(run, row);
-            }
-            for id in missing.lanes {
-                self.load_lane(connection, id)?;
-            }
-            if missing.ready {
-                rows::load_ready(connection, &mut self.slice)?;
-                self.slice.loaded = Loaded::PartWithReady;
-            }
+            self.load(connection, missing)?;
         }
     }
 
-    fn load_lane(&mut self, connection: &Connection, id: LaneId) -> Result<()> {
-        if self.slice.lanes.contains_key(&id) {
-            return Ok(());
+    /// Loads what is missing.
+    fn load(&mut self, connection: &Connection, missing: Missing) -> Result<()> {
+        for cell in missing.cells {
+            let saved = rows::cell(connection, &cell)?;
+            let runs = self.slice.runs.values().flatten();
+            let unsaved = runs.filter(|run| run.is_counted() && run.cell() == cell);
+            let runs = saved.into_iter().chain(unsaved.map(|run| run.run)).collect();
+            self.slice.cells.insert(cell, runs);
         }
-        match rows::lane(connection, id)? {
-            Some(lane) => self.slice.set_lane(id, lane),
-            None => drop(self.slice.lanes.insert(id, None)),
+        for window in missing.stops {
+            let saved = rows::error_stops(connection, window)?;
+            let runs = self.slice.runs.values().flatten();
+            let unsaved = runs.filter(|run| run.stopped_in() == Some(window));
+            let runs = saved.into_iter().chain(unsaved.map(|run| run.run)).collect();
+            self.slice.stops.insert(window, runs);
+        }
+        for run in missing.runs {
+            let row = rows::run(connection, run)?;
+            self.slice.runs.insert(run, row);
+        }
+        for id in missing.lanes {
+            match rows::lane(connection, id)? {
+                Some(lane) => self.slice.hold_lane(id, lane),
+                None => drop(self.slice.lanes.insert(id, None)),
+            }
+        }
+        for key in missing.facts {
+            let fact = rows::fact(connection, &key)?;
+            self.slice.facts.insert(key, fact);
+        }
+        for lookup in missing.ready {
+            rows::load_ready(connection, &mut self.slice, lookup)?;
+            self.slice.looked_up.insert(lookup);
         }
         Ok(())
     }
 
-    /// Folds a command that was granted, and notes what it changed.
+    /// Folds a command that was granted.
     pub(super) fn fold(&mut self, command: &Command, events: &[Event]) {
         evolve::apply(&mut self.slice, command, events);
-        self.runs.extend(command.action.run());
-        self.lanes.extend(events.iter().filter_map(lane_of));
-        let started = events.iter().filter_map(|event| match event {
-            Event::Started { run, .. } => Some(*run),
-            _ => None,
-        });
-        self.runs.extend(started);
+        debug_assert!(self.slice.missing().is_empty(), "{events:?}");
     }
 
     /// Returns whether a run changed since it was saved.
     pub(super) fn is_changed(&self, run: RunId) -> bool {
-        self.runs.contains(&run)
+        self.slice.changed.runs.contains(&run)
     }
 
     /// Returns how many runs changed since they were saved.
     pub(super) fn lag(&self) -> usize {
-        self.runs.len()
+        self.slice.changed.runs.len()
     }
 
     /// Returns the runs that changed since they were saved, in order.
     pub(super) fn changed_runs(&self) -> impl Iterator<Item = RunId> {
-        self.runs.iter().copied()
+        self.slice.changed.runs.iter().copied()
     }
 
     /// Saves what changed, and the standing.
     pub(super) fn save(&mut self, connection: &Connection) -> Result<()> {
-        for run in std::mem::take(&mut self.runs) {
-            if let Some(run) = self.slice.run(run) {
-                rows::save_run(connection, run)?;
-            }
+        let Changed { runs, lanes, facts } = std::mem::take(&mut self.slice.changed);
+        for run in runs.into_iter().filter_map(|run| self.slice.run(run)) {
+            rows::save_run(connection, run)?;
         }
-        for id in std::mem::take(&mut self.lanes) {
+        for id in lanes {
             if let Some(lane) = self.slice.lane(id) {
                 rows::save_lane(connection, id, lane)?;
             }
         }
-        self.slice.runs.clear();
-        self.slice.lanes.clear();
-        self.slice.ready.clear();
-        rows::save_standing(connection, &self.slice.standing, self.head.seq)
-    }
-}
-
-/// Returns the lane that an event changes.
-fn lane_of(event: &Event) -> Option<LaneId> {
-    match event {
-        Event::Started { place, .. } => place.map(|place| place.lane),
-        Event::SlotEnded { lane, .. } | Event::SlotWaits { lane } => Some(*lane),
-        _ => None,
+        for key in facts {
+            if let Some(fact) = self.slice.fact(&key) {
+                rows::save_fact(connection, &key, fact)?;
+            }
+        }
+        let standing = std::mem::take(&mut self.slice.standing);
+        rows::save_standing(connection, &standing, self.head.seq)?;
+        self.slice = Slice::of(standing);
+        Ok(())
     }
 }
 

@@ -25,6 +25,7 @@ pub use transfer::Exported;
 pub use verify::{Verification, verify};
 pub use write::{Request, Response, Writer};
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -37,6 +38,7 @@ use rusqlite::{Connection, OpenFlags, Transaction};
 use crate::engine::command::Action;
 use crate::engine::rules::Rules;
 use crate::engine::slice::{Run, Standing};
+use crate::protocol::frame::Task;
 use crate::record::entry::{self, Head};
 use crate::units::{Digest, RunId, Time};
 use derived::Derived;
@@ -157,6 +159,18 @@ impl Store {
         let snapshot = self.connection.unchecked_transaction()?;
         let opened = derived(&snapshot, &mut self.cache)?.slice.standing.opened;
         current_rules(&snapshot, &mut self.cache.rules, opened)
+    }
+
+    /// Returns a task of the frame as it stands.
+    pub fn task(&mut self, id: &str) -> Result<Option<Task>> {
+        let Some(rules) = self.rules()? else {
+            return Ok(None);
+        };
+        let snapshot = self.connection.unchecked_transaction()?;
+        let derived = derived(&snapshot, &mut self.cache)?;
+        derived.ask(&snapshot, |slice| {
+            rules.task_in(slice, id).map(Cow::into_owned)
+        })
     }
 
     /// Returns the text of the protocol that was opened last.

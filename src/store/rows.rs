@@ -8,7 +8,9 @@ use serde::de::DeserializeOwned;
 
 use super::fault::Fault;
 use crate::engine::event::LaneId;
-use crate::engine::slice::{Lane, Run, Slice, Standing};
+use crate::engine::facts::{Fact, FactKey};
+use crate::engine::outage::Window;
+use crate::engine::slice::{Cell, Lane, Lookup, Run, Slice, Standing, Turn};
 use crate::record::entry::{Entry, Head};
 use crate::units::{Digest, RunId};
 
@@ -158,8 +160,10 @@ pub(super) fn run(connection: &Connection, run: RunId) -> Result<Option<Run>> {
 /// Saves a run.
 pub(super) fn save_run(connection: &Connection, run: &Run) -> Result<()> {
     let mut statement = connection.prepare_cached(
-        "INSERT INTO runs (run, role, task, arm, state, facts) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-         ON CONFLICT (run) DO UPDATE SET state = excluded.state, facts = excluded.facts",
+        "INSERT INTO runs (run, role, task, arm, state, stopped_in, facts)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+         ON CONFLICT (run) DO UPDATE SET
+            state = excluded.state, stopped_in = excluded.stopped_in, facts = excluded.facts",
     )?;
     statement.execute(params![
         signed(run.run.0),
@@ -167,15 +171,37 @@ pub(super) fn save_run(connection: &Connection, run: &Run) -> Result<()> {
         run.task,
         run.arm,
         run.state.text(),
+        run.stopped_in().map(|window| window.0),
         write(run)
     ])?;
     Ok(())
+}
+
+/// Returns the runs of a task and arm whose slots are their ranks, in order.
+pub(super) fn cell(connection: &Connection, (task, arm): &Cell) -> Result<Vec<RunId>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT run FROM runs WHERE role = 'counted' AND task = ?1 AND arm = ?2 ORDER BY run",
+    )?;
+    numbers(statement.query_map([task, arm], |row| unsigned(row, 0))?)
+}
+
+/// Returns the error stops of a window, in order.
+pub(super) fn error_stops(connection: &Connection, window: Window) -> Result<Vec<RunId>> {
+    let mut statement =
+        connection.prepare_cached("SELECT run FROM runs WHERE stopped_in = ?1 ORDER BY run")?;
+    numbers(statement.query_map([window.0], |row| unsigned(row, 0))?)
+}
+
+fn numbers(rows: impl Iterator<Item = rusqlite::Result<u64>>) -> Result<Vec<RunId>> {
+    let runs = rows.map(|run| run.map(RunId));
+    Ok(runs.collect::<rusqlite::Result<_>>()?)
 }
 
 /// Returns what a run is for.
 fn role(run: &Run) -> &'static str {
     match run.place {
         None => "control",
+        Some(place) if place.by_counts => "counted",
         Some(place) if place.lane.is_registered() => "slot",
         Some(_) => "pilot",
     }
@@ -202,7 +228,7 @@ pub(super) fn each_run<E: From<Fault>>(
     mut each: impl FnMut(Run) -> std::result::Result<(), E>,
 ) -> std::result::Result<(), E> {
     let mut statement = connection
-        .prepare("SELECT facts, run, role, task, arm, state FROM runs ORDER BY run")
+        .prepare("SELECT facts, run, role, task, arm, state, stopped_in FROM runs ORDER BY run")
         .map_err(Fault::from)?;
     let mut rows = statement.query([]).map_err(Fault::from)?;
     while let Some(row) = rows.next().map_err(Fault::from)? {
@@ -211,7 +237,9 @@ pub(super) fn each_run<E: From<Fault>>(
         let columns = || Ok([row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?]);
         let columns: [String; 4] = columns().map_err(Fault::Storage)?;
         let number = unsigned(row, 1).map_err(Fault::Storage)?;
-        if number != run.run.0 || columns != [role(&run), &run.task, &run.arm, run.state.text()] {
+        let stopped: Option<i64> = row.get(6).map_err(Fault::Storage)?;
+        let stopped_in = run.stopped_in().map(|window| window.0);
+        if number != run.run.0 || stopped != stopped_in || columns != [role(&run), &run.task, &run.arm, run.state.text()] {
             return Err(columns_differ(format!("run {}", run.run)).into());
         }
         each(run)?;
@@ -230,23 +258,68 @@ pub(super) fn lane(connection: &Connection, id: LaneId) -> Result<Option<Lane>> 
 }
 
 /// Saves a lane.
-pub(super) fn save_lane(connection: &Connection, id: LaneId, lane: Lane) -> Result<()> {
+pub(super) fn save_lane(connection: &Connection, id: LaneId, lane: &Lane) -> Result<()> {
     let mut statement = connection.prepare_cached(
-        "INSERT INTO lanes (draft, number, ready, facts) VALUES (?1, ?2, ?3, ?4)
+        "INSERT INTO lanes (draft, number, stage, ready, facts) VALUES (?1, ?2, ?3, ?4, ?5)
          ON CONFLICT (draft, number) DO UPDATE SET ready = excluded.ready, facts = excluded.facts",
     )?;
     statement.execute(params![
         signed(id.draft),
         signed(id.number),
+        stage(lane.stage),
         ready(id, lane),
-        write(&lane)
+        write(lane)
     ])?;
     Ok(())
 }
 
-/// Returns the position by which a lane that may start is found.
-fn ready(id: LaneId, lane: Lane) -> Option<i64> {
-    lane.ready().filter(|_| id.is_registered()).map(signed)
+fn stage(stage: usize) -> i64 {
+    i64::try_from(stage).unwrap_or(i64::MAX)
+}
+
+/// Returns the number by which a lane that may start is found in its stage.
+fn ready(id: LaneId, lane: &Lane) -> Option<i64> {
+    lane.turn().filter(|_| id.is_registered()).map(turn)
+}
+
+/// Numbers the turns of a stage: blocks that were voided come first.
+fn turn(turn: Turn) -> i64 {
+    signed(turn.position) + if turn.first_time { 1 << 62 } else { 0 }
+}
+
+/// Returns a fact.
+pub(super) fn fact(connection: &Connection, key: &FactKey) -> Result<Option<Fact>> {
+    let mut statement = connection.prepare_cached("SELECT fact FROM facts WHERE key = ?1")?;
+    let key = write(key);
+    let fact: Option<String> = statement.query_row([&key], |row| row.get(0)).optional()?;
+    fact.map(|fact| read(&key, &fact)).transpose()
+}
+
+/// Saves a fact.
+pub(super) fn save_fact(connection: &Connection, key: &FactKey, fact: &Fact) -> Result<()> {
+    let mut statement = connection.prepare_cached(
+        "INSERT INTO facts (key, fact) VALUES (?1, ?2)
+         ON CONFLICT (key) DO UPDATE SET fact = excluded.fact",
+    )?;
+    statement.execute([write(key), write(fact)])?;
+    Ok(())
+}
+
+/// Hands every fact to a function.
+pub(super) fn each_fact<E: From<Fault>>(
+    connection: &Connection,
+    mut each: impl FnMut(FactKey, Fact) -> std::result::Result<(), E>,
+) -> std::result::Result<(), E> {
+    let mut statement = connection
+        .prepare("SELECT key, fact FROM facts")
+        .map_err(Fault::from)?;
+    let mut rows = statement.query([]).map_err(Fault::from)?;
+    while let Some(row) = rows.next().map_err(Fault::from)? {
+        let columns = || Ok((row.get(0)?, row.get(1)?));
+        let (key, fact): (String, String) = columns().map_err(Fault::Storage)?;
+        each(read("a fact", &key)?, read(&key, &fact)?)?;
+    }
+    Ok(())
 }
 
 /// Hands every lane to a function.
@@ -255,7 +328,7 @@ pub(super) fn each_lane<E: From<Fault>>(
     mut each: impl FnMut(LaneId, Lane) -> std::result::Result<(), E>,
 ) -> std::result::Result<(), E> {
     let mut statement = connection
-        .prepare("SELECT draft, number, facts, ready FROM lanes")
+        .prepare("SELECT draft, number, facts, ready, stage FROM lanes")
         .map_err(Fault::from)?;
     let mut rows = statement.query([]).map_err(Fault::from)?;
     while let Some(row) = rows.next().map_err(Fault::from)? {
@@ -266,13 +339,13 @@ pub(super) fn each_lane<E: From<Fault>>(
                     number: unsigned(row, 1)?,
                 },
                 row.get(2)?,
-                row.get(3)?,
+                (row.get(3)?, row.get(4)?),
             ))
         };
-        let (id, facts, column): (LaneId, String, Option<i64>) =
+        let (id, facts, columns): (LaneId, String, (Option<i64>, i64)) =
             read_row().map_err(Fault::Storage)?;
-        let lane = read("a lane", &facts)?;
-        if column != ready(id, lane) {
+        let lane: Lane = read("a lane", &facts)?;
+        if columns != (ready(id, &lane), stage(lane.stage)) {
             return Err(columns_differ(format!("lane {}", id.number)).into());
         }
         each(id, lane)?;
@@ -280,17 +353,24 @@ pub(super) fn each_lane<E: From<Fault>>(
     Ok(())
 }
 
-/// Puts into a slice the earliest lane that may start and that the slice has not touched.
-pub(super) fn load_ready(connection: &Connection, slice: &mut Slice) -> Result<()> {
-    let mut statement = connection
-        .prepare_cached("SELECT number, facts FROM lanes WHERE ready IS NOT NULL ORDER BY ready")?;
+/// Puts into a slice the first lane of a stage that may start, after some turn, and that the slice has
+/// not touched.
+pub(super) fn load_ready(
+    connection: &Connection,
+    slice: &mut Slice,
+    (place, after): Lookup,
+) -> Result<()> {
+    let mut statement = connection.prepare_cached(
+        "SELECT number, facts FROM lanes
+         WHERE ready IS NOT NULL AND stage = ?1 AND ready > ?2 ORDER BY ready",
+    )?;
     // Lanes that the slice holds are newer there. No LIMIT: a bound one would plan the query anew.
-    let mut rows = statement.query([])?;
+    let mut rows = statement.query([stage(place), after.map_or(-1, turn)])?;
     while let Some(row) = rows.next()? {
         let id = LaneId::registered(unsigned(row, 0)?);
         if !slice.lanes.contains_key(&id) {
             let facts: String = row.get(1)?;
-            slice.set_lane(id, read("a lane", &facts)?);
+            slice.hold_lane(id, read("a lane", &facts)?);
             return Ok(());
         }
     }

@@ -21,19 +21,25 @@ CREATE TABLE standing (
     facts   TEXT NOT NULL
 ) STRICT;
 CREATE TABLE runs (
-    run   INTEGER PRIMARY KEY,
-    role  TEXT NOT NULL,
-    task  TEXT NOT NULL,
-    arm   TEXT NOT NULL,
-    state TEXT NOT NULL,
-    facts TEXT NOT NULL
+    run        INTEGER PRIMARY KEY,
+    role       TEXT NOT NULL,
+    task       TEXT NOT NULL,
+    arm        TEXT NOT NULL,
+    state      TEXT NOT NULL,
+    stopped_in INTEGER,
+    facts      TEXT NOT NULL
 ) STRICT;
+CREATE INDEX runs_of_a_cell ON runs (task, arm, run) WHERE role = 'counted';
+CREATE INDEX error_stops_of_a_window ON runs (stopped_in, run) WHERE stopped_in IS NOT NULL;
 CREATE INDEX controls_of_a_task ON runs (task, arm, run) WHERE role = 'control';
 CREATE TABLE lanes (
     draft  INTEGER NOT NULL,
     number INTEGER NOT NULL,
+    stage  INTEGER NOT NULL,
     ready  INTEGER,
     facts  TEXT NOT NULL,
     PRIMARY KEY (draft, number)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX lanes_that_may_start ON lanes (ready) WHERE ready IS NOT NULL;
+CREATE INDEX lanes_that_may_start ON lanes (stage, ready) WHERE ready IS NOT NULL;
+-- What accumulates beside runs and lanes, one row for each key.
+CREATE TABLE facts (key TEXT PRIMARY KEY, fact TEXT NOT NULL) STRICT, WITHOUT ROWID;

@@ -187,7 +187,7 @@ fn compare_tables(connection: &Connection, standing: &Standing, folded: &Slice) 
     let mut lanes = 0;
     rows::each_lane(connection, |id: LaneId, lane: Lane| {
         lanes += 1;
-        if folded.lane(id) == Some(lane) {
+        if folded.lane(id) == Some(&lane) {
             Ok(())
         } else {
             Err(differ(format!("the row of lane {}", id.number)))
@@ -196,6 +196,20 @@ fn compare_tables(connection: &Connection, standing: &Standing, folded: &Slice) 
     if lanes != folded.lanes.len() {
         return Err(tables_differ(
             "the table `lanes` lacks a lane that the entries opened".to_owned(),
+        ));
+    }
+    let mut facts = 0;
+    rows::each_fact(connection, |key, fact| {
+        facts += 1;
+        if folded.fact(&key) == Some(&fact) {
+            Ok(())
+        } else {
+            Err(differ("a row of the table `facts`".to_owned()))
+        }
+    })?;
+    if facts != folded.facts.len() {
+        return Err(tables_differ(
+            "the table `facts` lacks a row that the entries call for".to_owned(),
         ));
     }
     Ok(())

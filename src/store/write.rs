@@ -9,11 +9,10 @@ use super::derived::{self, Derived};
 use super::{Fault, Flush, Result, Store, current_rules, rows};
 use crate::engine::command::{Action, Command};
 use crate::engine::decide::{self, Peek, Ruling};
-use crate::engine::event::LaneId;
 use crate::engine::guards;
 use crate::engine::refusal::{Next, Refusal};
 use crate::engine::rules::Rules;
-use crate::engine::slice::{Run, Standing};
+use crate::engine::slice::{Run, Slice, Standing};
 use crate::record::entry::{self, Answer, Head};
 use crate::units::{Digest, RunId, Time};
 
@@ -127,8 +126,7 @@ impl Writer<'_> {
             return Ok(first);
         }
         let rules = self.rules()?;
-        self.load(rules.as_deref(), &command)?;
-        let expired = decide::due(rules.as_deref(), &self.derived.slice, &command);
+        let expired = self.ask(|slice| decide::due(rules.as_deref(), slice, &command))?;
         for run in &expired {
             let expiry = Command {
                 actor: "engine".to_owned(),
@@ -136,10 +134,8 @@ impl Writer<'_> {
                 action: Action::Expire { run: *run },
                 ..command.clone()
             };
-            self.load(rules.as_deref(), &expiry)?;
             let _ = self.answer(rules.as_deref(), &expiry)?;
         }
-        self.load(rules.as_deref(), &command)?;
         let (seq, ruling) = self.answer(rules.as_deref(), &command)?;
         if let (Some(seq), true) = (seq, given) {
             rows::save_key(self.connection, &command.key, seq)?;
@@ -167,12 +163,8 @@ impl Writer<'_> {
         let Some(rules) = self.rules()? else {
             return Ok(Peek::Wait);
         };
-        rows::load_ready(self.connection, &mut self.derived.slice)?;
-        Ok(decide::peek(
-            &rules,
-            &self.derived.slice,
-            self.now.max(self.derived.slice.standing.at),
-        ))
+        let at = self.now.max(self.derived.slice.standing.at);
+        self.ask(|slice| decide::peek(&rules, slice, at))
     }
 
     /// Says which pilot slot may start next, in the order of the pilot plan.
@@ -180,18 +172,7 @@ impl Writer<'_> {
         let Some(rules) = self.rules()? else {
             return Ok(None);
         };
-        let draft = self.derived.slice.standing.draft;
-        for number in 0..rules.pilot_plan().len() {
-            let id = LaneId { draft, number };
-            let lane = match self.derived.slice.lanes.get(&id) {
-                Some(lane) => *lane,
-                None => rows::lane(self.connection, id)?,
-            };
-            if lane.is_none_or(|lane| lane.ready().is_some()) {
-                return Ok(Some(decide::next_at(&rules, false, number)));
-            }
-        }
-        Ok(None)
+        self.ask(|slice| decide::peek_pilot(&rules, slice))
     }
 
     /// Returns the rules of the protocol that was opened last.
@@ -257,7 +238,7 @@ impl Writer<'_> {
         rules: Option<&Rules>,
         command: &Command,
     ) -> Result<(Option<u64>, Ruling)> {
-        let ruling = decide::decide(rules, &self.derived.slice, command);
+        let ruling = self.ask(|slice| decide::decide(rules, slice, command))?;
         let is_news = match &ruling {
             Ok(events) => !events.is_empty(),
             Err(refusal) => refusal.is_recorded(),
@@ -288,8 +269,8 @@ impl Writer<'_> {
         Ok((Some(sealed.seq), ruling))
     }
 
-    fn load(&mut self, rules: Option<&Rules>, command: &Command) -> Result<()> {
-        self.derived.load(self.connection, rules, command)
+    fn ask<T>(&mut self, question: impl Fn(&Slice) -> T) -> Result<T> {
+        self.derived.ask(self.connection, question)
     }
 }
 

@@ -1,0 +1,44 @@
+//! Facts: what accumulates beside runs and lanes, one row for each key.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::outage::{Tally, Window};
+
+/// What a fact is about.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FactKey {
+    /// What ended in a window.
+    Window(Window),
+    /// A task that was added to an open frame or to a draw that grows.
+    Task(String),
+    /// The task at a place of a draw that grows.
+    Drawn(u64),
+    /// The task at a place among the pilots of an open frame.
+    Pilot(u64),
+}
+
+/// What is known.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fact {
+    /// What ended in a window.
+    Window(Tally),
+    /// A task.
+    Task(Known),
+    /// The id of the task at a place.
+    Place(String),
+}
+
+/// What is known of a task that was not there when the study was registered.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Known {
+    /// The whole object, where the frame is open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fields: Option<Value>,
+    /// Its place in the draw, or among the pilots.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub index: Option<u64>,
+}
