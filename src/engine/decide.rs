@@ -8,7 +8,7 @@ use super::rules::{Phase, Rules};
 use super::scoring::{self, Verdict};
 use super::slice::{Lane, Run, Slice, State};
 use crate::protocol::canonical;
-use crate::protocol::model::{Attempts, CauseWord, LateReport, ScoreWord};
+use crate::protocol::model::{Attempts, LateReport, ScoreWord};
 use crate::protocol::plan::{self, Plan};
 use crate::protocol::registration::Registration;
 use crate::units::{Digest, RunId, Time};
@@ -483,15 +483,8 @@ fn with_consequences(rules: &Rules, slice: &Slice, mut events: Vec<Event>) -> Ve
 }
 
 fn may_rerun(attempts: &Attempts, cause: Cause, attempt: u32) -> bool {
-    let word = match cause {
-        Cause::Failed => CauseWord::Failed,
-        Cause::TimedOut => CauseWord::TimedOut,
-        Cause::Cancelled => CauseWord::Cancelled,
-        Cause::Lost => CauseWord::Lost,
-        Cause::Stale => CauseWord::Stale,
-        _ => CauseWord::Unjudged,
-    };
-    attempts.rerun.contains(&word) && attempts.per_slot.is_none_or(|per_slot| attempt < per_slot)
+    attempts.rerun.contains(&cause.word())
+        && attempts.per_slot.is_none_or(|per_slot| attempt < per_slot)
 }
 
 /// Returns whether events are what some evidence, which is not known, could have led to.
