@@ -9,12 +9,22 @@
 //!
 //! A decision costs look-ups, never history: the slice holds the standing, which is bounded by
 //! the protocol, and the few runs and lanes that the command touches.
+//!
+//! The rules that need no slice stand by themselves: who may write (`actors`), how long to wait
+//! (`backoff`), what may be spent (`budget`), whether a block ends in time (`fits`), what preflights
+//! (`preflight`) and probes (`probes`) say.
 
+pub mod actors;
+pub mod backoff;
+pub mod budget;
 pub mod command;
 pub mod decide;
 pub mod event;
 pub mod evolve;
+pub mod fits;
 pub mod guards;
+pub mod preflight;
+pub mod probes;
 pub mod refusal;
 pub mod rules;
 pub mod scoring;
