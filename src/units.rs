@@ -85,6 +85,38 @@ impl Time {
     }
 }
 
+impl FromStr for Time {
+    type Err = String;
+
+    /// Reads RFC 3339 in UTC with `Z`, to the microsecond. A leap second is no time.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("`{text}` is not a time such as \"2026-12-24T00:00:00Z\"");
+        let local = text.strip_suffix('Z').filter(|local| is_spelled(local));
+        let civil = local.and_then(|local| local.parse::<jiff::civil::DateTime>().ok());
+        // A civil time reaches to the end of the year 9999; a time stamp ends some zones earlier.
+        let since = civil.map(|civil| civil.duration_since(jiff::civil::date(1970, 1, 1).into()));
+        since
+            .and_then(|since| i64::try_from(since.as_micros()).ok())
+            .map(Self)
+            .ok_or_else(wrong)
+    }
+}
+
+/// Returns whether a text has the form of a time, before its `Z`, and no second of 60.
+fn is_spelled(local: &str) -> bool {
+    const FORM: &[u8] = b"0000-00-00T00:00:00";
+    let (whole, fraction) = local.split_once('.').unwrap_or((local, "0"));
+    let mut pairs = whole.bytes().zip(FORM);
+    whole.len() == FORM.len()
+        && pairs.all(|(byte, form)| match form {
+            b'0' => byte.is_ascii_digit(),
+            mark => byte == *mark,
+        })
+        && !whole.ends_with(":60")
+        && (1..=6).contains(&fraction.len())
+        && fraction.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 impl fmt::Display for Time {
     /// Writes RFC 3339 in UTC, to the second.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -202,6 +234,18 @@ impl fmt::Display for Bytes {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Money(pub u64);
+
+impl Money {
+    /// Returns the sum, or the largest amount there is.
+    pub fn plus(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+
+    /// Returns so many times the amount, or the largest there is.
+    pub fn times(self, count: u64) -> Self {
+        Self(self.0.saturating_mul(count))
+    }
+}
 
 impl FromStr for Money {
     type Err = String;
@@ -367,6 +411,57 @@ mod tests {
         ] {
             assert!(bad.parse::<Micros>().is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn times_read_and_print_one_spelling() {
+        for (text, us) in [
+            ("1970-01-01T00:00:00Z", 0),
+            ("1969-12-31T23:59:59Z", -1_000_000),
+            ("2024-02-29T12:00:00Z", 1_709_208_000_000_000),
+            ("0001-01-01T00:00:00Z", -62_135_596_800_000_000),
+            ("9999-12-30T22:00:00Z", 253_402_207_200_000_000),
+        ] {
+            assert_eq!(text.parse(), Ok(Time(us)), "{text}");
+            assert_eq!(Time(us).to_string(), text);
+        }
+        assert_eq!("1970-01-01T00:00:00.5Z".parse(), Ok(Time(500_000)));
+        assert_eq!("1970-01-01T00:00:00.000001Z".parse(), Ok(Time(1)));
+        assert_eq!(
+            "9999-12-31T23:59:59.999999Z".parse(),
+            Ok(Time(253_402_300_799_999_999))
+        );
+        for bad in [
+            "",
+            "Z",
+            "2026-12-24",
+            "2026-12-24T00:00Z",
+            "2026-12-24T00:00:00",
+            "2026-12-24T00:00:00z",
+            "2026-12-24t00:00:00Z",
+            "2026-12-24 00:00:00Z",
+            "2026-12-24T00:00:00+00:00",
+            "2026-12-24T00:00:00.Z",
+            "2026-12-24T00:00:00.1234567Z",
+            "2026-12-24T00:00:00,5Z",
+            "2026-12-24T00:00:60Z",
+            "2026-12-24T00:60:00Z",
+            "2026-12-24T24:00:00Z",
+            "2026-02-29T00:00:00Z",
+            "2026-13-01T00:00:00Z",
+            "10000-01-01T00:00:00Z",
+            "-0001-01-01T00:00:00Z",
+            " 2026-12-24T00:00:00Z",
+        ] {
+            assert!(bad.parse::<Time>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn amounts_add_up_and_never_wrap() {
+        assert_eq!(Money(2).plus(Money(3)).times(4), Money(20));
+        assert_eq!(Money(u64::MAX).plus(Money(1)), Money(u64::MAX));
+        assert_eq!(Money(2).times(u64::MAX), Money(u64::MAX));
     }
 
     #[test]

@@ -189,6 +189,7 @@ fn a_report_without_anything_to_seal_verifies() {
     };
     let score = Action::Score {
         run: RunId(1),
+        diff: None,
         evidence: None,
     };
     apply(&mut store, None, finish).ruling.unwrap();
@@ -279,7 +280,7 @@ fn forge(random: &mut Random, answer: &mut Answer) {
         Answer::Granted(events) => match (random.below(4), events.last_mut()) {
             (0, _) => *answer = Answer::Refused(Refusal::NotEnded { run: RunId(1) }),
             (1, _) => drop(events.pop()),
-            (2, Some(Event::Started { run, .. } | Event::Ended { run })) => run.0 += 1,
+            (2, Some(Event::Started { run, .. } | Event::Ended { run, .. })) => run.0 += 1,
             (
                 3,
                 Some(Event::Started {

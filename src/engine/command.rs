@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::protocol::model::CauseWord;
 use crate::protocol::registration::Registration;
 use crate::units::{Digest, Micros, Money, RunId, Time};
 
@@ -344,6 +345,22 @@ impl Cause {
             Self::Cancelled => "cancelled",
             Self::Lost => "lost",
             Self::Stale => "stale",
+        }
+    }
+    /// Returns the word by which `rerun` names the cause; most have one together.
+    pub fn word(self) -> CauseWord {
+        match self {
+            Self::Failed => CauseWord::Failed,
+            Self::TimedOut => CauseWord::TimedOut,
+            Self::Cancelled => CauseWord::Cancelled,
+            Self::Lost => CauseWord::Lost,
+            Self::Stale => CauseWord::Stale,
+            Self::NoReport
+            | Self::BadReport
+            | Self::JudgeTimeout
+            | Self::JudgeError
+            | Self::Infra
+            | Self::OutcomeError => CauseWord::Unjudged,
         }
     }
 }

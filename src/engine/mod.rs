@@ -1,6 +1,6 @@
 //! Answers a command about a slice of the record with events or a refusal, and applies events.
 //!
-//! Four pure functions over plain data; no clock, file, process, database or random source:
+//! Three pure functions over plain data; no clock, file, process, database or random source:
 //!
 //! - [`decide`](decide::decide) answers it: events, or a refusal that changes nothing,
 //! - [`evolve`](evolve::evolve) applies an event, and is the only fold there is,
@@ -8,17 +8,27 @@
 //!
 //! A decision costs look-ups, never history: the slice holds the standing, which is bounded by
 //! the protocol, and the few runs and lanes that the command touches.
+//!
+//! The rules that need no slice stand by themselves: who may write (`actors`), how long to wait
+//! (`backoff`), what may be spent (`budget`), whether a block ends in time (`fits`), what preflights
+//! (`preflight`) and probes (`probes`) say.
 
+pub mod actors;
 pub mod attempts;
+pub mod backoff;
+pub mod budget;
 pub mod command;
 pub mod counts;
 pub mod decide;
 pub mod event;
 pub mod evolve;
 pub mod facts;
+pub mod fits;
 pub mod guards;
 mod lanes;
 pub mod outage;
+pub mod preflight;
+pub mod probes;
 pub mod refusal;
 pub mod rules;
 pub mod scoring;

@@ -339,7 +339,7 @@ fn by_schema(value: Value, schema: &Value) -> Value {
 }
 
 /// Rounds a decimal number of dollars half-even to micro-dollars, on its digits.
-fn micro_dollars(text: &str) -> Option<i64> {
+pub(super) fn micro_dollars(text: &str) -> Option<i64> {
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
         None => (text, 0),

@@ -10,6 +10,7 @@ use super::rules::{Phase, Rules};
 use super::slice::Slice;
 use crate::protocol::frame::Task;
 use crate::protocol::model::{FieldKind, SplitKind};
+use crate::units::Time;
 
 /// Adds a task to an open frame. The same task again is known; an added task never changes.
 pub(super) fn add(rules: &Rules, slice: &Slice, fields: &Value) -> Ruling {
@@ -61,7 +62,7 @@ fn is_of_kind(kind: FieldKind, value: &Value) -> bool {
         FieldKind::Number => value.is_number(),
         FieldKind::String => value.is_string(),
         FieldKind::Boolean => value.is_boolean(),
-        FieldKind::Time => value.as_str().is_some_and(|text| text.parse::<jiff::Timestamp>().is_ok()),
+        FieldKind::Time => value.as_str().is_some_and(|text| text.parse::<Time>().is_ok()),
     }
 }
 

@@ -134,6 +134,7 @@ impl Move {
                 ending: Ending {
                     wall: Some(Micros(1_000)),
                     timed_out: *timed_out,
+                    ..Ending::default()
                 },
                 execution: Some(Execution {
                     exit: Some(0),
@@ -142,6 +143,7 @@ impl Move {
             },
             Self::Score(run, report) => Action::Score {
                 run: RunId(*run),
+                diff: None,
                 evidence: Some(report.evidence()),
             },
             Self::Close(run, cause) => Action::Close {

@@ -134,6 +134,27 @@ fn happened(event: &Event, full: bool) -> String {
         Event::Unjudged { cause, .. } => cause.text().to_owned(),
         Event::SlotEnded { .. } => "slot ended".to_owned(),
         Event::SlotWaits { .. } => "slot waits".to_owned(),
+        Event::SlotAgain { .. } => "slot again".to_owned(),
+        Event::Voided { run } => format!("run {run} void"),
+        Event::Tallied { tally, .. } => {
+            let errors: u64 = tally.errors.values().sum();
+            format!("{errors} of {} stopped", tally.ended)
+        }
+        Event::BlockVoided {
+            block, requeued, ..
+        } => {
+            let what = if *requeued { "again" } else { "missing" };
+            format!("block {block} {what}")
+        }
+        Event::Counted { ended, .. } => format!("{ended} slots ended"),
+        Event::Read { id, .. } => format!("read {id}"),
+        Event::Switched { text } => format!("switch {}", text.as_deref().unwrap_or("unreadable")),
+        Event::Preflighted { arm, status } => format!("{arm} {status}"),
+        Event::Probed { id, .. } => format!("probed {id}"),
+        Event::Checked { passed, .. } => format!("checked {passed}"),
+        Event::TaskAdded { task, .. } => format!("added {task}"),
+        Event::Drawn { tasks, .. } => format!("drawn {}", tasks.join(" ")),
+        Event::Deviated {} => "deviated".to_owned(),
         Event::Completed {} => "complete".to_owned(),
         Event::Breaker { failures, open } => breaker(*failures, *open),
         Event::Stopped { code } => format!("stopped {code}"),

@@ -5,7 +5,7 @@ use prereg::engine::command::{Action, Command};
 use prereg::engine::decide::{self, Ruling};
 use prereg::engine::evolve;
 use prereg::engine::rules::Rules;
-use prereg::engine::slice::{Loaded, Slice};
+use prereg::engine::slice::{Lookup, Missing, Slice, Turn};
 
 use crate::engine_common::{Given, Move, World};
 
@@ -20,71 +20,93 @@ impl Part {
     /// Ends the transaction; the next one begins with the standing alone.
     pub(crate) fn commit(&mut self, whole: &Slice) {
         self.disk = whole.clone();
-        self.held = Slice {
-            standing: whole.standing.clone(),
-            ..Slice::default()
-        };
+        self.held = Slice::of(whole.standing.clone());
     }
 
     /// Answers a move by what is loaded for it.
     pub(crate) fn give(&mut self, world: &World<'_>, wanted: &Move) -> Given {
         let (rules, command) = (world.rules(), world.command(wanted.action(world.drafts)));
-        self.load(rules, &command);
-        let due = decide::due(rules, &self.held, &command);
+        let due = self.ask(|slice| decide::due(rules, slice, &command));
         let mut expired = Vec::new();
         for run in due {
             let expiry = world.command(Action::Expire { run });
-            self.load(rules, &expiry);
             let events = self.answer(rules, &expiry).unwrap_or_default();
             expired.push((run, events));
         }
-        self.load(rules, &command);
         let ruling = self.answer(rules, &command);
         Given { expired, ruling }
     }
 
     fn answer(&mut self, rules: Option<&Rules>, command: &Command) -> Ruling {
-        let ruling = decide::decide(rules, &self.held, command);
+        let ruling = self.ask(|slice| decide::decide(rules, slice, command));
         match &ruling {
             Ok(events) if events.is_empty() => {}
             Err(refusal) if !refusal.is_recorded() => {}
-            Ok(events) => evolve::apply(&mut self.held, command, events),
+            Ok(events) => {
+                evolve::apply(&mut self.held, command, events);
+                assert!(self.held.missing().is_empty(), "the fold needs more than the decision");
+            }
             Err(_) => self.held.standing.at = command.at,
         }
         ruling
     }
 
-    fn load(&mut self, rules: Option<&Rules>, command: &Command) {
-        self.held.loaded = Loaded::Part;
+    /// Asks until nothing is missing for an answer.
+    fn ask<T>(&mut self, question: impl Fn(&Slice) -> T) -> T {
+        self.held.looked_up.clear();
         loop {
-            let missing = self.held.missing(rules, command);
+            let answer = question(&self.held);
+            let missing = self.held.missing();
             if missing.is_empty() {
-                return;
+                return answer;
             }
-            for run in missing.runs {
-                self.held.runs.insert(run, self.disk.run(run).cloned());
-            }
-            for id in missing.lanes {
-                match self.disk.lane(id) {
-                    Some(lane) => self.held.set_lane(id, lane),
-                    None => {
-                        self.held.lanes.insert(id, None);
-                    }
-                }
-            }
-            if missing.ready {
-                self.load_ready();
-                self.held.loaded = Loaded::PartWithReady;
-            }
+            self.load(missing);
         }
     }
 
-    /// Loads the earliest lane that may start and that the transaction has not touched.
-    fn load_ready(&mut self) {
-        let mut ready = self.disk.ready.values();
-        let id = ready.find(|id| !self.held.lanes.contains_key(id)).copied();
-        if let Some((id, lane)) = id.and_then(|id| Some((id, self.disk.lane(id)?))) {
-            self.held.set_lane(id, lane);
+    fn load(&mut self, missing: Missing) {
+        for cell in missing.cells {
+            let held = self.held.runs.values().flatten();
+            let newer = held.filter(|run| run.is_counted() && run.cell() == cell);
+            let mut runs = self.disk.cells.get(&cell).cloned().unwrap_or_default();
+            runs.extend(newer.map(|run| run.run));
+            self.held.cells.insert(cell, runs);
+        }
+        for window in missing.stops {
+            let held = self.held.runs.values().flatten();
+            let newer = held.filter(|run| run.stopped_in() == Some(window));
+            let mut runs = self.disk.stops.get(&window).cloned().unwrap_or_default();
+            runs.extend(newer.map(|run| run.run));
+            self.held.stops.insert(window, runs);
+        }
+        for run in missing.runs {
+            self.held.runs.insert(run, self.disk.run(run).cloned());
+        }
+        for id in missing.lanes {
+            match self.disk.lane(id) {
+                Some(lane) => self.held.hold_lane(id, lane.clone()),
+                None => {
+                    self.held.lanes.insert(id, None);
+                }
+            }
+        }
+        for key in missing.facts {
+            let fact = self.disk.fact(&key).cloned();
+            self.held.facts.insert(key, fact);
+        }
+        for lookup in missing.ready {
+            self.load_ready(lookup);
+            self.held.looked_up.insert(lookup);
+        }
+    }
+
+    /// Loads the first lane of a stage after some turn that the transaction has not touched.
+    fn load_ready(&mut self, (stage, after): Lookup) {
+        let of_stage = |turn: &Turn| turn.stage == stage && Some(*turn) > after;
+        let mut ready = self.disk.ready.iter();
+        let found = ready.find(|(turn, id)| of_stage(turn) && !self.held.lanes.contains_key(id));
+        if let Some((id, lane)) = found.and_then(|(_, id)| Some((*id, self.disk.lane(*id)?))) {
+            self.held.hold_lane(id, lane.clone());
         }
     }
 
@@ -95,7 +117,10 @@ impl Part {
             assert_eq!(held.as_ref(), whole.run(*run));
         }
         for (id, held) in &self.held.lanes {
-            assert_eq!(*held, whole.lane(*id));
+            assert_eq!(held.as_ref(), whole.lane(*id));
+        }
+        for (key, held) in &self.held.facts {
+            assert_eq!(held.as_ref(), whole.fact(key));
         }
         for (position, id) in &self.held.ready {
             assert_eq!(whole.ready.get(position), Some(id));

@@ -9,25 +9,11 @@ use prereg::protocol::plan::{self, Plan};
 use serde_json::{Value, json};
 use toml::Table;
 
-use super::shipped::{name_arms, table, with};
+use super::shipped::{TASKS, name_arms, staged, table, texts, with};
 
-fn texts(list: &Value) -> Vec<&str> {
-    let list = list.as_array().unwrap();
-    list.iter().map(|text| text.as_str().unwrap()).collect()
-}
-
-/// Tasks enough for the shipped protocol.
-const TASKS: [&str; 6] = ["MB-1", "MB-2", "MB-3", "MB-4", "MB-5", "MB-6"];
-
-/// The shipped protocol in stages; checked once.
+/// The shipped protocol in stages.
 fn in_stages() -> Protocol {
-    static CHECKED: OnceLock<Protocol> = OnceLock::new();
-    let check = || {
-        with("block-stages.toml", &TASKS, |_| {})
-            .registration
-            .protocol
-    };
-    CHECKED.get_or_init(check).clone()
+    staged(&[]).registration.protocol.clone()
 }
 
 /// The same with the tasks in the order of the frame.

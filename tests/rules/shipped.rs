@@ -1,6 +1,8 @@
 //! A shipped protocol with other values in it, checked again.
 
+use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 
 use prereg::folder::DiskFolder;
 use prereg::protocol::check::{self, Checked};
@@ -75,6 +77,56 @@ pub(crate) fn with(name: &str, tasks: &[&str], change: impl FnOnce(&mut Table)) 
         }
     }
     checked.unwrap_or_else(|defects| panic!("{defects:#?}"))
+}
+
+/// Tasks enough for the shipped protocol in stages.
+pub(crate) const TASKS: [&str; 6] = ["MB-1", "MB-2", "MB-3", "MB-4", "MB-5", "MB-6"];
+
+/// Checks the shipped protocol in stages with other values at some paths, each set of them once.
+pub(crate) fn staged(values: &[(&str, Value)]) -> Arc<Checked> {
+    static CHECKED: Mutex<BTreeMap<String, Arc<Checked>>> = Mutex::new(BTreeMap::new());
+    let mut checked = CHECKED.lock().unwrap();
+    let check = || {
+        with("block-stages.toml", &TASKS, |protocol| {
+            for (path, value) in values {
+                let (table, rest) = path.split_once('.').unwrap();
+                let place = protocol.entry(table).or_insert(Value::Table(Table::new()));
+                put(place, rest, value);
+            }
+        })
+    };
+    let checked = checked.entry(format!("{values:?}"));
+    checked.or_insert_with(|| Arc::new(check())).clone()
+}
+
+/// Puts a value at a path such as `0.fits.margin`; a table that is not there is made.
+fn put(place: &mut Value, path: &str, value: &Value) {
+    let (key, rest) = path.split_once('.').unwrap_or((path, ""));
+    let table = Value::Table(Table::new());
+    let place = match place {
+        Value::Array(items) => {
+            let at: usize = key.parse().unwrap();
+            if at == items.len() {
+                items.push(table);
+            }
+            &mut items[at]
+        }
+        place => {
+            let place = place.as_table_mut().unwrap();
+            place.entry(key).or_insert(table)
+        }
+    };
+    if rest.is_empty() {
+        *place = value.clone();
+    } else {
+        put(place, rest, value);
+    }
+}
+
+/// Returns a list of texts.
+pub(crate) fn texts(list: &serde_json::Value) -> Vec<&str> {
+    let list = list.as_array().unwrap();
+    list.iter().map(|text| text.as_str().unwrap()).collect()
 }
 
 /// Names the weaknesses that were found, and leaves out the limitations that were not.
