@@ -22,6 +22,7 @@ use super::json::{from_json, to_json, type_name};
 use super::message::describe;
 use super::parse::on_large_stack;
 use super::rewrite::{FINITE, ITEMS, LOGIC, Names, Node, Rewriter};
+use super::types::Scope;
 
 /// The type of the crate's registry of functions, which it does not export.
 type Function = Box<
@@ -68,8 +69,8 @@ pub(super) struct Evaluator {
 }
 
 impl Evaluator {
-    pub(super) fn new(mut tree: IdedExpr, is_deep: bool) -> Self {
-        let mut rewriter = Rewriter::default();
+    pub(super) fn new(mut tree: IdedExpr, scope: &Scope, is_deep: bool) -> Self {
+        let mut rewriter = Rewriter::new(scope);
         rewriter.rewrite(&mut tree);
         let names = Arc::new(rewriter.names);
         let logic = Logic {
