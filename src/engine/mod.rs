@@ -11,6 +11,7 @@
 //! the protocol, and the few runs and lanes that the command touches.
 
 pub mod command;
+pub mod conditions;
 pub mod decide;
 pub mod event;
 pub mod evolve;
