@@ -1,12 +1,14 @@
 //! What an expression means: evaluation with absent fields as unknown.
 //!
-//! Operators and functions are the `cel` crate's. Four things are not, and the tree is rewritten once, after parsing,
+//! Operators and functions are the `cel` crate's. Some things are not, and the tree is rewritten once, after parsing,
 //! so that they are calls of functions of our own (their names start with `@`, which no text can spell):
 //!
 //! - `&&`, `||`, `all`, `exists`, `has` (`@logic`): three-valued in both orders, and presence is false on an absent
 //!   parent. The operands are kept aside and evaluated by the function, which therefore decides what is evaluated;
 //! - arithmetic on doubles (`@finite`): a result that is not finite is an error;
 //! - the range of a comprehension (`@items`): a map is walked in the order of its keys, not in that of a hash.
+//!
+//! Where the scope is told, a text literal that is compared with a time of it is spelled as that is (`times.rs`).
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, LazyLock};
