@@ -83,38 +83,79 @@ impl Time {
     pub fn plus(self, duration: Micros) -> Self {
         Self(self.0.saturating_add_unsigned(duration.0))
     }
+
+    /// Returns RFC 3339 in UTC to the microsecond; such texts compare as their moments do.
+    pub fn precise(self) -> String {
+        let beyond = if self.0 < 0 {
+            jiff::Timestamp::MIN
+        } else {
+            jiff::Timestamp::MAX
+        };
+        let time = jiff::Timestamp::from_microsecond(self.0).unwrap_or(beyond);
+        format!("{time:.6}")
+    }
+
+    /// Returns RFC 3339 in UTC to the millisecond.
+    pub fn millis(self) -> String {
+        match jiff::Timestamp::from_microsecond(self.0) {
+            Ok(time) => format!("{time:.3}"),
+            Err(_) => self.to_string(),
+        }
+    }
+
+    /// Reads a decimal number of seconds since 1970, rounded half-even to microseconds.
+    pub fn from_seconds(decimal: &str) -> Option<Self> {
+        let micros = millionths(decimal).filter(|micros| *micros >= 0)?;
+        jiff::Timestamp::from_microsecond(micros).ok()?;
+        Some(Self(micros))
+    }
 }
 
 impl FromStr for Time {
     type Err = String;
 
-    /// Reads RFC 3339 in UTC with `Z`, to the microsecond. A leap second is no time.
+    /// Reads RFC 3339, in UTC or with an offset. A leap second is no time.
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("`{text}` is not a time such as \"2026-12-24T00:00:00Z\"");
-        let local = text.strip_suffix('Z').filter(|local| is_spelled(local));
-        let civil = local.and_then(|local| local.parse::<jiff::civil::DateTime>().ok());
-        // A civil time reaches to the end of the year 9999; a time stamp ends some zones earlier.
-        let since = civil.map(|civil| civil.duration_since(jiff::civil::date(1970, 1, 1).into()));
-        since
-            .and_then(|since| i64::try_from(since.as_micros()).ok())
+        let leap_second = text.get(17..19) == Some("60");
+        // A civil time reaches to the end of the year 9999; a time stamp ends some hours earlier.
+        let micros = match text.strip_suffix('Z').filter(|local| is_spelled(local)) {
+            Some(local) => local
+                .parse::<jiff::civil::DateTime>()
+                .ok()
+                .and_then(|civil| {
+                    let since = civil.duration_since(jiff::civil::date(1970, 1, 1).into());
+                    i64::try_from(since.as_micros()).ok()
+                }),
+            None => {
+                let offset = text.len().checked_sub("+00:00".len());
+                let local = offset
+                    .filter(|_| !text.ends_with('Z'))
+                    .and_then(|at| text.get(..at));
+                let stamp = local.filter(|local| is_spelled(local));
+                let stamp = stamp.and_then(|_| text.parse::<jiff::Timestamp>().ok());
+                stamp.map(jiff::Timestamp::as_microsecond)
+            }
+        };
+        micros
+            .filter(|_| !leap_second)
             .map(Self)
-            .ok_or_else(wrong)
+            .ok_or_else(|| format!("`{text}` is not a time such as \"2026-12-24T00:00:00Z\""))
     }
 }
 
-/// Returns whether a text has the form of a time, before its `Z`, and no second of 60.
+/// Returns whether a text has the form of a time without its zone.
 fn is_spelled(local: &str) -> bool {
     const FORM: &[u8] = b"0000-00-00T00:00:00";
     let (whole, fraction) = local.split_once('.').unwrap_or((local, "0"));
     let mut pairs = whole.bytes().zip(FORM);
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     whole.len() == FORM.len()
         && pairs.all(|(byte, form)| match form {
             b'0' => byte.is_ascii_digit(),
             mark => byte == *mark,
         })
-        && !whole.ends_with(":60")
         && (1..=6).contains(&fraction.len())
-        && fraction.bytes().all(|byte| byte.is_ascii_digit())
+        && digits(fraction)
 }
 
 impl fmt::Display for Time {
@@ -330,6 +371,31 @@ impl fmt::Display for Share {
     }
 }
 
+/// Reads a decimal number in millionths, rounded half-even on its digits.
+pub fn millionths(decimal: &str) -> Option<i64> {
+    let (mantissa, exponent) = match decimal.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
+        None => (decimal, 0),
+    };
+    let (sign, mantissa) = mantissa
+        .strip_prefix('-')
+        .map_or((1, mantissa), |rest| (-1, rest));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits: i128 = format!("{whole}{fraction}").parse().ok()?;
+    let scale = 6 + exponent - i32::try_from(fraction.len()).ok()?;
+    let rounded = if scale >= 0 {
+        digits.checked_mul(10_i128.checked_pow(scale.unsigned_abs())?)?
+    } else {
+        let Some(divisor) = 10_i128.checked_pow(scale.unsigned_abs()) else {
+            return Some(0);
+        };
+        let (quotient, rest) = (digits / divisor, digits % divisor);
+        let up = rest * 2 > divisor || (rest * 2 == divisor && quotient % 2 == 1);
+        quotient + i128::from(up)
+    };
+    i64::try_from(sign * rounded).ok()
+}
+
 /// Reads a fraction or a decimal into lowest terms.
 fn fraction(text: &str) -> Option<(u64, u64)> {
     let (num, den): (u64, u64) = match text.split_once('/') {
@@ -440,7 +506,6 @@ mod tests {
             "2026-12-24T00:00:00z",
             "2026-12-24t00:00:00Z",
             "2026-12-24 00:00:00Z",
-            "2026-12-24T00:00:00+00:00",
             "2026-12-24T00:00:00.Z",
             "2026-12-24T00:00:00.1234567Z",
             "2026-12-24T00:00:00,5Z",
@@ -473,6 +538,75 @@ mod tests {
         assert!(format!("{more}B").parse::<Bytes>().is_err());
         assert!("9007199254740ms".parse::<Micros>().is_ok());
         assert!("9007199254741ms".parse::<Micros>().is_err());
+    }
+
+    #[test]
+    fn times_that_are_written_precisely_compare_as_their_moments() {
+        let times = [
+            -1,
+            0,
+            1,
+            999_999,
+            1_000_000,
+            1_792_639_394_500_000,
+            i64::MAX,
+        ];
+        for pair in times.windows(2) {
+            let (before, after) = (Time(pair[0]).precise(), Time(pair[1]).precise());
+            assert!(before < after, "{before} {after}");
+        }
+        assert_eq!(Time(500_000).precise(), "1970-01-01T00:00:00.500000Z");
+    }
+
+    #[test]
+    fn times_are_read_from_text() {
+        for (text, micros) in [
+            ("1970-01-01T00:00:00Z", Some(0)),
+            ("2026-10-22T02:43:14.5Z", Some(1_792_636_994_500_000)),
+            ("2026-10-22T04:43:14.5+02:00", Some(1_792_636_994_500_000)),
+            ("1970-01-01T00:00:00+01:00", Some(-3_600_000_000)),
+            ("2026-12-31T23:59:60Z", None),
+            ("2026-02-29T00:00:00Z", None),
+            ("2026-10-22T02:43:14", None),
+            ("2026-10-22", None),
+            ("", None),
+        ] {
+            assert_eq!(text.parse().ok(), micros.map(Time), "{text}");
+        }
+        let precise = Time(1_792_636_994_500_000).precise();
+        assert_eq!(precise.parse(), Ok(Time(1_792_636_994_500_000)));
+    }
+
+    #[test]
+    fn times_are_read_from_seconds() {
+        for (seconds, micros) in [
+            ("0", Some(0)),
+            ("1792639394.5", Some(1_792_639_394_500_000)),
+            ("0.0000005", Some(0)),
+            ("1.7926e9", Some(1_792_600_000_000_000)),
+            ("-1", None),
+            // Milliseconds, by mistake.
+            ("1792639394500", None),
+        ] {
+            assert_eq!(Time::from_seconds(seconds), micros.map(Time), "{seconds}");
+        }
+    }
+
+    #[test]
+    fn millionths_are_rounded_half_even_on_the_digits() {
+        for (decimal, expected) in [
+            ("2.5", 2_500_000),
+            ("0.0000005", 0),
+            ("0.0000015", 2),
+            ("0.00000051", 1),
+            ("-1.25", -1_250_000),
+            ("1e-7", 0),
+            ("3", 3_000_000),
+            ("1.5e3", 1_500_000_000),
+        ] {
+            assert_eq!(millionths(decimal), Some(expected), "{decimal}");
+        }
+        assert_eq!(millionths("1e300"), None);
     }
 
     #[test]

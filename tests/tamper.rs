@@ -321,7 +321,11 @@ fn started(run: u64, task: &str, arm: &str, lane: u64, position: u64) -> Event {
             repeat: 1,
             turn: position % 2 + 1,
             attempt: 1,
+            stage: 0,
+            voids: 0,
+            by_counts: false,
         }),
+        skipped: 0,
         seed: None,
     }
 }
@@ -409,6 +413,7 @@ fn slot_ended() -> Event {
             number: 0,
         },
         next: Some(1),
+        again: None,
     }
 }
 
@@ -470,6 +475,7 @@ fn forged_scores_are_found() {
     let command = Command {
         action: Action::Score {
             run: RunId(9),
+            diff: None,
             evidence: Some(Evidence::default()),
         },
         ..forgery.command(6)

@@ -3,9 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::scoring::micro_dollars;
 use crate::protocol::model::{Budget, BudgetMax, BudgetUnknown};
-use crate::units::Money;
+use crate::units::{Money, millionths};
 
 /// What an ended run cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +23,7 @@ impl Cost {
     pub fn of(observed: Option<&Value>) -> Self {
         match observed {
             None | Some(Value::Null) => Self::Unknown,
-            Some(Value::Number(dollars)) => micro_dollars(&dollars.to_string())
+            Some(Value::Number(dollars)) => millionths(&dollars.to_string())
                 .and_then(|micros| u64::try_from(micros).ok())
                 .map_or(Self::Unreadable, |micros| Self::Known(Money(micros))),
             Some(_) => Self::Unreadable,

@@ -235,7 +235,7 @@ pub struct Ending {
 }
 
 /// What was observed of a run's execution; never what it means.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Execution {
     /// The exit status, unless a signal ended it.
@@ -247,6 +247,9 @@ pub struct Execution {
     /// Processor time in milliseconds, where the system tells it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_ms: Option<u64>,
+    /// What the arm's own output says, where the protocol reads it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed: Option<Value>,
     /// Whether a process outside the run's group held its output open.
     pub leaked: bool,
     /// Its standard output.

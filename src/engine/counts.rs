@@ -45,20 +45,22 @@ struct Filled {
 
 /// Fills slots with the runs that count, in the order of their starts.
 fn fill(attempts: &Attempts, fates: impl IntoIterator<Item = Fate>) -> Filled {
-    fates.into_iter().fold(Filled::default(), |mut filled, fate| {
-        if filled.waits {
-            filled.attempt += 1;
-        } else {
-            filled.slot += 1;
-            filled.attempt = 1;
-        }
-        filled.waits = match fate {
-            Fate::Unjudged(cause) => may_rerun(attempts, cause, filled.attempt),
-            Fate::Open | Fate::Scored => false,
-        };
-        filled.ended += u64::from(fate != Fate::Open && !filled.waits);
-        filled
-    })
+    fates
+        .into_iter()
+        .fold(Filled::default(), |mut filled, fate| {
+            if filled.waits {
+                filled.attempt += 1;
+            } else {
+                filled.slot += 1;
+                filled.attempt = 1;
+            }
+            filled.waits = match fate {
+                Fate::Unjudged(cause) => may_rerun(attempts, cause, filled.attempt),
+                Fate::Open | Fate::Scored => false,
+            };
+            filled.ended += u64::from(fate != Fate::Open && !filled.waits);
+            filled
+        })
 }
 
 /// Returns the slot that the next run of an arm on a task would fill; none once all are taken.
@@ -106,7 +108,10 @@ pub struct Turns<'a> {
 /// it is asked for by the first slot of the first arm alone.
 pub fn order(turns: Turns<'_>, earlier: impl FnOnce() -> Option<String>) -> Result<(), Refusal> {
     let is_first = turns.arm == 0;
-    if is_first && turns.slot == 1 && let Some(earlier) = earlier() {
+    if is_first
+        && turns.slot == 1
+        && let Some(earlier) = earlier()
+    {
         return Err(Refusal::EarlierTaskOpen { earlier });
     }
     let need = turns.slot - u64::from(is_first);
@@ -163,7 +168,10 @@ impl View<'_> {
     }
 
     fn is_stale(&self, run: &Run) -> bool {
-        run.state == State::Live && self.at.is_some_and(|at| self.rules.is_stale(run.started_at, at))
+        run.state == State::Live
+            && self
+                .at
+                .is_some_and(|at| self.rules.is_stale(run.started_at, at))
     }
 
     fn is_no_attempt(&self, run: &Run) -> bool {
@@ -179,7 +187,8 @@ impl View<'_> {
     /// Returns how many slots of both arms on a task have ended.
     fn ended(&self, task: &str) -> [u64; 2] {
         let attempts = &self.rules.protocol().attempts;
-        self.arms().map(|arm| ended(attempts, self.fates(task, arm)))
+        self.arms()
+            .map(|arm| ended(attempts, self.fates(task, arm)))
     }
 
     fn arms(&self) -> [&str; 2] {
@@ -191,11 +200,19 @@ impl View<'_> {
     fn earlier(&self, before: u64) -> Option<String> {
         let repeats = self.rules.registered_plan().repeats();
         let task_at = |index| {
-            let phase = Phase { confirmatory: true, index };
+            let phase = Phase {
+                confirmatory: true,
+                index,
+            };
             self.rules.task_at(self.slice, phase)
         };
         let mut after = None;
-        let opened = self.slice.standing.stages.first().map_or(0, |stage| stage.lanes_opened);
+        let opened = self
+            .slice
+            .standing
+            .stages
+            .first()
+            .map_or(0, |stage| stage.lanes_opened);
         loop {
             let waiting = self.slice.ready_after(0, after);
             let index = waiting.map_or(opened, |(_, lane)| lane.number);
@@ -221,7 +238,12 @@ pub(super) fn slot(
     task: &str,
     at: Time,
 ) -> Result<Place, Refusal> {
-    let view = View { rules, slice, at: Some(at), change: Change::default() };
+    let view = View {
+        rules,
+        slice,
+        at: Some(at),
+        change: Change::default(),
+    };
     let arms = view.arms();
     let repeats = rules.registered_plan().repeats();
     let attempts = &rules.protocol().attempts;
@@ -233,7 +255,9 @@ pub(super) fn slot(
     };
     if phase.confirmatory {
         let other = arms[1 - arm];
-        let live = slice.cell(task, other).filter(|run| !run.is_closed() && !view.is_stale(run));
+        let live = slice
+            .cell(task, other)
+            .filter(|run| !run.is_closed() && !view.is_stale(run));
         let turns = Turns {
             arms,
             arm,
@@ -247,13 +271,22 @@ pub(super) fn slot(
 }
 
 fn place(rules: &Rules, slice: &Slice, phase: Phase, arm: usize, found: Attempt) -> Place {
-    let draft = if phase.confirmatory { 0 } else { slice.standing.draft };
+    let draft = if phase.confirmatory {
+        0
+    } else {
+        slice.standing.draft
+    };
     let repeat = found.slot.min(rules.registered_plan().repeats());
     Place {
-        lane: LaneId { draft, number: phase.index },
-        position: rules
-            .plan_of(slice, phase.confirmatory)
-            .position(phase.index, repeat - 1, arm as u64),
+        lane: LaneId {
+            draft,
+            number: phase.index,
+        },
+        position: rules.plan_of(slice, phase.confirmatory).position(
+            phase.index,
+            repeat - 1,
+            arm as u64,
+        ),
         block: phase.index,
         repeat: found.slot,
         turn: arm as u64 + 1,
@@ -273,11 +306,22 @@ pub(super) fn counted(
     change: Change,
     turned: Option<Window>,
 ) -> Vec<Event> {
-    let view = View { rules, slice, at: None, change };
+    let view = View {
+        rules,
+        slice,
+        at: None,
+        change,
+    };
     let mut touched = vec![run];
-    let stops = turned.into_iter().flat_map(|window| slice.error_stops(window));
+    let stops = turned
+        .into_iter()
+        .flat_map(|window| slice.error_stops(window));
     touched.extend(stops.filter_map(|stop| slice.run(stop)));
-    let lane = |run: &&Run| run.place.map(|place| place.lane).filter(|lane| lane.is_registered());
+    let lane = |run: &&Run| {
+        run.place
+            .map(|place| place.lane)
+            .filter(|lane| lane.is_registered())
+    };
     let mut tasks: Vec<(LaneId, &str)> = touched
         .iter()
         .filter_map(|run| Some((lane(run)?, run.task.as_str())))
@@ -286,9 +330,17 @@ pub(super) fn counted(
     tasks.dedup();
     let repeats = rules.registered_plan().repeats();
     let stands = |(lane, task): (LaneId, &str)| {
-        let ended: u64 = view.ended(task).map(|ended| ended.min(repeats)).iter().sum();
+        let ended: u64 = view
+            .ended(task)
+            .map(|ended| ended.min(repeats))
+            .iter()
+            .sum();
         let before = slice.lane(lane).map_or(0, |lane| lane.ended);
-        (ended != before).then_some(Event::Counted { lane, ended, all: ended == 2 * repeats })
+        (ended != before).then_some(Event::Counted {
+            lane,
+            ended,
+            all: ended == 2 * repeats,
+        })
     };
     tasks.into_iter().filter_map(stands).collect()
 }
@@ -296,7 +348,11 @@ pub(super) fn counted(
 /// Returns the task and arm that may start next in the registered plan, given what a start of them
 /// would be answered.
 pub(super) fn first_open(rules: &Rules, slice: &Slice, at: Time) -> Option<String> {
-    let view = View { rules, slice, at: Some(at), change: Change::default() };
+    let view = View {
+        rules,
+        slice,
+        at: Some(at),
+        change: Change::default(),
+    };
     view.earlier(rules.plan_of(slice, true).tasks())
 }
-

@@ -12,7 +12,7 @@ use super::outage;
 use super::refusal::{Next, Refusal};
 use super::rules::{Phase, Rules};
 use super::scoring::{self, Verdict};
-use super::slice::{Run, Slice, State};
+use super::slice::{Run, Slice, State, SwitchSaid};
 use super::tasks;
 use crate::protocol::canonical;
 use crate::protocol::model::{LateReport, OrderBy, ScoreWord, Voids};
@@ -255,11 +255,56 @@ fn start(
     executed: &Executed,
     at: Time,
 ) -> Ruling {
-    let admitted = guards::admissible(rules, slice, task, arm, at)?;
-    let place = match admitted {
+    let admitted = admit(rules, slice, task, arm, at)?;
+    commit(rules, slice, task, arm, executed, admitted, at)
+}
+
+/// What a start may have, by what it saw.
+#[derive(Clone, Debug)]
+pub(super) struct Admitted {
+    place: Option<Place>,
+    /// How many runs of the task and arm there were.
+    runs: usize,
+}
+
+/// Passes a start through every guard but those that are looked at when it is committed.
+pub(super) fn admit(
+    rules: &Rules,
+    slice: &Slice,
+    task: &str,
+    arm: &str,
+    at: Time,
+) -> Result<Admitted, Refusal> {
+    let place = match guards::admissible(rules, slice, task, arm, at)? {
         Some((phase, arm)) => Some(slot(rules, slice, phase, arm, task, at)?),
         None => None,
     };
+    let runs = runs_of(slice, task, arm, place.as_ref());
+    Ok(Admitted { place, runs })
+}
+
+/// Returns how many runs a task and arm have, where slots go by counts, or the slot's lane.
+fn runs_of(slice: &Slice, task: &str, arm: &str, place: Option<&Place>) -> usize {
+    match place {
+        None => 0,
+        Some(place) if place.by_counts => slice.cell(task, arm).count(),
+        Some(place) => slice.lane(place.lane).map_or(0, |lane| lane.runs.len()),
+    }
+}
+
+/// Starts a run that was admitted, unless somebody else was faster.
+pub(super) fn commit(
+    rules: &Rules,
+    slice: &Slice,
+    task: &str,
+    arm: &str,
+    executed: &Executed,
+    Admitted { place, runs }: Admitted,
+    at: Time,
+) -> Ruling {
+    if runs_of(slice, task, arm, place.as_ref()) != runs {
+        return Err(Refusal::RaceLost {});
+    }
     let live = slice
         .standing
         .live
@@ -367,7 +412,9 @@ fn after_ending(
     }
     let stopped = ended.map(|ended| ended.stopped(slice, run.run));
     let voided = void_stopped(rules, slice, run, stopped.unwrap_or_default());
-    let is_void = voided.iter().any(|event| *event == Event::Voided { run: run.run });
+    let is_void = voided
+        .iter()
+        .any(|event| *event == Event::Voided { run: run.run });
     if is_void {
         events.extend(voided);
     } else if lanes::is_of_voided_block(slice, run) {
@@ -375,7 +422,11 @@ fn after_ending(
         events.push(Event::Voided { run: run.run });
     } else {
         events.extend(closed);
-        events.extend(cause.map(|cause| after_closing(rules, slice, run, Some(cause))).unwrap_or_default());
+        events.extend(
+            cause
+                .map(|cause| after_closing(rules, slice, run, Some(cause)))
+                .unwrap_or_default(),
+        );
         events.extend(voided);
     }
     events
@@ -415,7 +466,8 @@ fn void_stopped(
 fn follows(rules: &Rules, run: &Run) -> bool {
     let attempt = run.place.map_or(u32::MAX, |place| place.attempt);
     let attempts = &rules.protocol().attempts;
-    run.cause.is_some_and(|cause| may_rerun(attempts, cause, attempt))
+    run.cause
+        .is_some_and(|cause| may_rerun(attempts, cause, attempt))
 }
 
 /// Scores a run; `known` is the digest of what it is scored from, if anything.
@@ -498,7 +550,8 @@ fn close(rules: &Rules, slice: &Slice, run: RunId, cause: Cause) -> Ruling {
     };
     let mut events = self::closed(rules, slice, closed, event, Fate::Unjudged(cause));
     if cause == Cause::Failed && closed.state == State::Live {
-        events.extend(guards::after_start(rules, slice, &closed.arm, false));
+        let breaker = guards::after_start(rules, slice, &closed.arm, false);
+        events.splice(1..1, breaker);
     }
     Ok(with_completion(rules, slice, events))
 }
@@ -571,7 +624,10 @@ fn retry(rules: &Rules, slice: &Slice, run: RunId) -> Ruling {
         return refused;
     };
     let at = |run: &RunId| slice.run(*run)?.place.map(|place| place.position);
-    let last = lane.runs.iter().rfind(|run| at(run) == Some(place.position));
+    let last = lane
+        .runs
+        .iter()
+        .rfind(|run| at(run) == Some(place.position));
     if last != Some(&run) || !lane.has_ended(place.position) || lane.voids != place.voids {
         return refused;
     }
@@ -589,7 +645,7 @@ fn switch(rules: &Rules, slice: &Slice, text: Option<&str>) -> Ruling {
     if rules.protocol().switch.is_none() {
         return Err(Refusal::NoSwitch {});
     }
-    if slice.standing.switch.as_deref() == text {
+    if slice.standing.switch == SwitchSaid::from(text) {
         return Ok(Vec::new());
     }
     Ok(vec![Event::Switched {

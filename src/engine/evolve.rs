@@ -119,14 +119,16 @@ pub fn evolve(slice: &mut Slice, at: Time, event: &Event) {
         Event::Read { id, fields } => {
             slice.standing.readings.insert(id.clone(), fields.clone());
         }
-        Event::Switched { text } => slice.standing.switch.clone_from(text),
+        Event::Switched { text } => slice.standing.switch = text.as_deref().into(),
         Event::Preflighted { arm, status } => {
             slice.standing.preflight.insert(arm.clone(), status.clone());
         }
         Event::Probed { id, value } => {
             slice.standing.probes.insert(id.clone(), value.clone());
         }
-        Event::Checked { run, passed } => slice.change_run(*run, |run| run.checkpoint = Some(*passed)),
+        Event::Checked { run, passed } => {
+            slice.change_run(*run, |run| run.checkpoint = Some(*passed))
+        }
         Event::TaskAdded { task, pilot } => {
             slice.standing.pilot_tasks += u64::from(pilot.is_some());
             if let Some(index) = pilot {

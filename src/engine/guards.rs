@@ -9,7 +9,7 @@ use super::event::Event;
 use super::lanes;
 use super::refusal::Refusal;
 use super::rules::{Phase, Rules};
-use super::slice::Slice;
+use super::slice::{Slice, SwitchSaid};
 use crate::protocol::frame::Task;
 use crate::protocol::model::OrderBy;
 use crate::units::Time;
@@ -72,21 +72,16 @@ fn lock(rules: &Rules, slice: &Slice, task: &Task) -> Result<Phase, Refusal> {
 }
 
 fn switch(rules: &Rules, slice: &Slice) -> Result<(), Refusal> {
-    match (&rules.protocol().switch, slice.standing.switch.as_deref()) {
-        (None, _) | (Some(_), Some("on")) => Ok(()),
-        (Some(_), None) => Err(Refusal::SwitchUnreadable {}),
-        (Some(_), Some(_)) => Err(Refusal::Off {}),
+    match (&rules.protocol().switch, &slice.standing.switch) {
+        (None, _) => Ok(()),
+        (Some(_), SwitchSaid::Text(text)) if text == "on" => Ok(()),
+        (Some(_), SwitchSaid::Unreadable) => Err(Refusal::SwitchUnreadable {}),
+        (Some(_), _) => Err(Refusal::Off {}),
     }
 }
 
 /// Refuses a slot whose stage is not open.
-fn stage(
-    rules: &Rules,
-    slice: &Slice,
-    phase: Phase,
-    arm: usize,
-    at: Time,
-) -> Result<(), Refusal> {
+fn stage(rules: &Rules, slice: &Slice, phase: Phase, arm: usize, at: Time) -> Result<(), Refusal> {
     let staged = !rules.protocol().stages.is_empty();
     if !staged || !phase.confirmatory || rules.protocol().allocation.by == OrderBy::Counts {
         return Ok(());
@@ -101,7 +96,11 @@ fn stage(
 
 /// Records a reading of the world.
 pub(super) fn read(rules: &Rules, id: &str, fields: &Map<String, Value>) -> Ruling {
-    let known = rules.protocol().readings.iter().any(|reading| reading.id == id);
+    let known = rules
+        .protocol()
+        .readings
+        .iter()
+        .any(|reading| reading.id == id);
     if !known {
         let why = format!("`{id}` is not a reading of this protocol");
         return Err(Refusal::BadReading { why });

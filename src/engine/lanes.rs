@@ -61,11 +61,7 @@ pub(super) fn stage_of_next(
 }
 
 /// Pilots know no order: the first slot of the arm on the task that is not taken.
-fn pilot_slot(
-    slice: &Slice,
-    plan: &Plan,
-    mut wanted: impl Iterator<Item = u64>,
-) -> Option<Place> {
+fn pilot_slot(slice: &Slice, plan: &Plan, mut wanted: impl Iterator<Item = u64>) -> Option<Place> {
     let draft = slice.standing.draft;
     let free = wanted.find(|position| {
         let id = LaneId {
@@ -91,7 +87,9 @@ pub(super) fn earliest(
     let stages = (0..plan.stages()).filter(|stage| is_open(*stage));
     let turns = stages.flat_map(|stage| {
         let waiting = slice.ready_after(stage, None).map(|(turn, _)| turn);
-        [waiting, unopened(slice, plan, stage)].into_iter().flatten()
+        [waiting, unopened(slice, plan, stage)]
+            .into_iter()
+            .flatten()
     });
     turns.min_by_key(|turn| (turn.first_time, turn.position))
 }
@@ -109,7 +107,11 @@ pub(super) fn skipped(rules: &Rules, slice: &Slice, place: &Place) -> u64 {
 /// Returns the first slot of a stage whose lane was never opened.
 fn unopened(slice: &Slice, plan: &Plan, stage: usize) -> Option<Turn> {
     let mut lanes = plan.lanes_of_stage(stage);
-    lanes.start += slice.standing.stages.get(stage).map_or(0, |stage| stage.lanes_opened);
+    lanes.start += slice
+        .standing
+        .stages
+        .get(stage)
+        .map_or(0, |stage| stage.lanes_opened);
     // Lanes of a block that was voided are opened before their time.
     let fresh = lanes.find(|lane| slice.lane(LaneId::registered(*lane)).is_none())?;
     Some(Turn {
@@ -172,7 +174,9 @@ pub(super) fn is_of_voided_block(slice: &Slice, run: &Run) -> bool {
     let Some(place) = run.place.filter(|place| !place.by_counts) else {
         return false;
     };
-    slice.lane(place.lane).is_some_and(|lane| lane.voids != place.voids)
+    slice
+        .lane(place.lane)
+        .is_some_and(|lane| lane.voids != place.voids)
 }
 
 /// Returns what follows where some runs are no attempts at all: they are void, and their slots wait

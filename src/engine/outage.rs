@@ -62,7 +62,11 @@ impl Tally {
 }
 
 /// Returns whether a window is an outage, given the arms that are compared.
-pub fn is_outage<'a>(rule: &Outage, arms: impl IntoIterator<Item = &'a str>, tally: &Tally) -> bool {
+pub fn is_outage<'a>(
+    rule: &Outage,
+    arms: impl IntoIterator<Item = &'a str>,
+    tally: &Tally,
+) -> bool {
     let errors: u64 = tally.errors.values().sum();
     let share = &rule.error_share;
     let enough = u128::from(errors) * u128::from(share.den)
@@ -89,7 +93,11 @@ fn meets(rules: &Rules, rule: &Outage, tally: &Tally) -> bool {
 
 /// Refuses a start while its window is an outage, if the rule says so.
 pub(super) fn guard(rules: &Rules, slice: &Slice, at: Time) -> Result<(), Refusal> {
-    let pauses = rules.protocol().outage.as_ref().is_some_and(|rule| rule.pauses_starts);
+    let pauses = rules
+        .protocol()
+        .outage
+        .as_ref()
+        .is_some_and(|rule| rule.pauses_starts);
     let window = Window::of(at);
     if pauses && holds(rules, slice, window) {
         return Err(Refusal::OutageHour { window });
@@ -191,7 +199,11 @@ pub(super) fn has_scored(slice: &Slice, plan: &Plan, slots: &[Slot]) -> bool {
     let lanes = lanes_of(plan, slots);
     let found = lanes.iter().filter_map(|(lane, _)| slice.lane(*lane));
     let mut runs = found.flat_map(|lane| &lane.runs);
-    runs.any(|run| slice.run(*run).is_some_and(|run| run.state == State::Scored))
+    runs.any(|run| {
+        slice
+            .run(*run)
+            .is_some_and(|run| run.state == State::Scored)
+    })
 }
 
 /// Voids a block: its runs that are closed or ended count no more, those that are live will be void
@@ -208,7 +220,10 @@ fn void_block(
         return Vec::new();
     };
     let lanes = lanes_of(plan, &slots);
-    let found: Vec<_> = lanes.iter().filter_map(|(lane, _)| slice.lane(*lane)).collect();
+    let found: Vec<_> = lanes
+        .iter()
+        .filter_map(|(lane, _)| slice.lane(*lane))
+        .collect();
     let mut runs: Vec<RunId> = found.iter().flat_map(|lane| lane.runs.clone()).collect();
     runs.sort_unstable();
     let is_over = |run: &Run| run.state != State::Live || ending == Some(run.run);
@@ -216,9 +231,16 @@ fn void_block(
         let run = slice.run(*run);
         run.is_some_and(|run| is_over(run) && run.state != State::Void)
     };
-    let mut events: Vec<Event> = runs.into_iter().filter(over).map(|run| Event::Voided { run }).collect();
+    let mut events: Vec<Event> = runs
+        .into_iter()
+        .filter(over)
+        .map(|run| Event::Voided { run })
+        .collect();
     let voids = found.iter().map(|lane| lane.voids).max().unwrap_or(0) + 1;
-    let ended = slots.iter().filter(|slot| has_ended(slice, plan, slot)).count() as u64;
+    let ended = slots
+        .iter()
+        .filter(|slot| has_ended(slice, plan, slot))
+        .count() as u64;
     let voids_max = rules.protocol().attempts.voids_max;
     events.push(Event::BlockVoided {
         block,

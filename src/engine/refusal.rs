@@ -476,11 +476,19 @@ impl fmt::Display for Refusal {
             Self::Off {} => {
                 f.write_str("the switch is off; `prereg switch on` lets runs start again")
             }
-            Self::StopFired { id, shows, unknown, .. } => {
+            Self::StopFired {
+                id, shows, unknown, ..
+            } => {
                 write!(f, "the stop `{id}` has fired")?;
                 because(f, shows.as_deref(), *unknown)
             }
-            Self::Held { id, until, shows, unknown, .. } => {
+            Self::Held {
+                id,
+                until,
+                shows,
+                unknown,
+                ..
+            } => {
                 write!(f, "`{id}` makes starts wait")?;
                 if let Some(until) = until {
                     write!(f, " until {until}")?;
@@ -504,9 +512,9 @@ impl fmt::Display for Refusal {
                 f,
                 "{before} must have ended {need} slots of the task, and has ended {has}"
             ),
-            Self::RaceLost {} => {
-                f.write_str("somebody else started the arm on this task at the same time; ask again")
-            }
+            Self::RaceLost {} => f.write_str(
+                "somebody else started the arm on this task at the same time; ask again",
+            ),
             Self::DiffNotKept { task } => {
                 write!(f, "the diff of a run on `{task}` is not to be kept")
             }
@@ -529,9 +537,9 @@ impl fmt::Display for Refusal {
                 "`{task}` was added with other values of {}; an added task never changes",
                 fields.join(", ")
             ),
-            Self::DrawClosed {} => {
-                f.write_str("the draw was made once and for all; only one that grows is appended to")
-            }
+            Self::DrawClosed {} => f.write_str(
+                "the draw was made once and for all; only one that grows is appended to",
+            ),
             Self::DrawGap { size } => write!(
                 f,
                 "the draw has {size} tasks; the next one is number {}",

@@ -49,10 +49,14 @@ impl Rules {
     ///
     /// Refuses tasks that are not those whose digest the registration binds.
     pub fn new(registration: Registration, tasks: Vec<Task>) -> Result<Self, String> {
-        if frame::digest(&tasks) != registration.frame {
+        let protocol = &registration.protocol;
+        let bound = match &protocol.open_fields {
+            Some(fields) => frame::open_digest(fields),
+            None => frame::digest(&tasks),
+        };
+        if bound != registration.frame {
             return Err("the tasks are not those that the frame's digest binds".to_owned());
         }
-        let protocol = &registration.protocol;
         let drawn = frame::draw(protocol, &tasks);
         let mut phases: Vec<Option<Phase>> = vec![None; tasks.len()];
         for (confirmatory, list) in [(true, &drawn.confirmatory), (false, &drawn.pilot)] {
@@ -151,7 +155,10 @@ impl Rules {
     /// where the frame is open.
     pub fn draw_order(&self, index: u64) -> Option<&Task> {
         let place = usize::try_from(index).ok()?;
-        self.drawn.confirmatory.get(place).map(|task| &self.tasks[*task])
+        self.drawn
+            .confirmatory
+            .get(place)
+            .map(|task| &self.tasks[*task])
     }
 
     /// Returns whether a task is in a confirmatory split.
@@ -171,7 +178,11 @@ impl Rules {
             false if self.is_open() => FactKey::Pilot(phase.index),
             confirmatory => {
                 let drawn = &self.drawn;
-                let list = if confirmatory { &drawn.confirmatory } else { &drawn.pilot };
+                let list = if confirmatory {
+                    &drawn.confirmatory
+                } else {
+                    &drawn.pilot
+                };
                 let place = usize::try_from(phase.index).ok()?;
                 return list.get(place).map(|task| self.tasks[*task].id.clone());
             }

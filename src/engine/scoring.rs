@@ -11,10 +11,11 @@ use super::event::Outcomes;
 use super::rules::Rules;
 use super::slice::Run;
 use crate::protocol::canonical;
-use crate::protocol::expression::{Answer, Expression};
+use crate::protocol::expression::{Answer, Expression, Scope};
 use crate::protocol::frame::{self, Task};
 use crate::protocol::model::{FieldKind, OutcomeKind, Protocol};
 use crate::protocol::shape;
+use crate::units::millionths;
 
 /// The largest report or claim that is read, in bytes.
 pub const EVIDENCE_MAX: usize = 1024 * 1024;
@@ -41,9 +42,7 @@ pub struct Scorer {
 impl Scorer {
     /// Compiles a protocol that passed its checks.
     pub fn new(protocol: &Protocol, tasks: &[Task]) -> Result<Self, String> {
-        let compile = |text: &str| {
-            Expression::parse(text).map_err(|defect| format!("`{text}`: {}", defect.message))
-        };
+        let compile = |text: &str| Expression::compile(text, &Scope::new());
         let schema = protocol
             .judge
             .as_ref()
@@ -115,7 +114,9 @@ impl Scorer {
 
 /// Returns the fields of an open frame that may hold fractions.
 fn declared_numbers(fields: &BTreeMap<String, FieldKind>) -> BTreeSet<String> {
-    let numbers = fields.iter().filter(|(_, kind)| **kind == FieldKind::Number);
+    let numbers = fields
+        .iter()
+        .filter(|(_, kind)| **kind == FieldKind::Number);
     numbers.map(|(name, _)| name.clone()).collect()
 }
 
@@ -141,7 +142,12 @@ impl fmt::Display for ReportFault {
 }
 
 /// Computes the verdict on an ended run.
-pub fn verdict(rules: &Rules, task: Option<&Task>, run: &Run, evidence: Option<&Evidence>) -> Verdict {
+pub fn verdict(
+    rules: &Rules,
+    task: Option<&Task>,
+    run: &Run,
+    evidence: Option<&Evidence>,
+) -> Verdict {
     let nothing = Evidence::default();
     let evidence = evidence.unwrap_or(&nothing);
     match scored(rules, task, run, evidence) {
@@ -152,7 +158,12 @@ pub fn verdict(rules: &Rules, task: Option<&Task>, run: &Run, evidence: Option<&
 
 /// Returns why the outcomes of a run could not be computed, for people; none where they could be,
 /// or where the cause says it all.
-pub fn outcome_fault(rules: &Rules, task: Option<&Task>, run: &Run, evidence: &Evidence) -> Option<String> {
+pub fn outcome_fault(
+    rules: &Rules,
+    task: Option<&Task>,
+    run: &Run,
+    evidence: &Evidence,
+) -> Option<String> {
     scored(rules, task, run, evidence).err()?.why
 }
 
@@ -177,7 +188,12 @@ impl Unscored {
     }
 }
 
-fn scored(rules: &Rules, task: Option<&Task>, run: &Run, evidence: &Evidence) -> Result<Outcomes, Unscored> {
+fn scored(
+    rules: &Rules,
+    task: Option<&Task>,
+    run: &Run,
+    evidence: &Evidence,
+) -> Result<Outcomes, Unscored> {
     let scorer = rules.scorer();
     let scorer = scorer.map_err(|error| Unscored::outcome_error(error.to_owned()))?;
     outcomes(rules, task, scorer, run, evidence)
@@ -302,7 +318,7 @@ fn typed(kind: OutcomeKind, value: &Value) -> Option<Value> {
     match (kind, value) {
         (OutcomeKind::Binary, Value::Bool(flag)) => Some(Value::Bool(*flag)),
         (OutcomeKind::Money, Value::Number(number)) => {
-            micro_dollars(&number.to_string()).map(Value::from)
+            millionths(&number.to_string()).map(Value::from)
         }
         (OutcomeKind::Number | OutcomeKind::Duration, Value::Number(number)) => {
             number.as_f64().map(canonical::as_spelled)
@@ -312,7 +328,7 @@ fn typed(kind: OutcomeKind, value: &Value) -> Option<Value> {
 }
 
 /// Returns a number as one with a fraction, so that its spelling (`1` or `1.0`) does not matter.
-fn fractional(value: Value) -> Value {
+pub(super) fn fractional(value: Value) -> Value {
     value.as_f64().map_or(value, Value::from)
 }
 
@@ -335,52 +351,5 @@ fn by_schema(value: Value, schema: &Value) -> Value {
             Value::Object(fields.into_iter().map(typed).collect())
         }
         other => other,
-    }
-}
-
-/// Rounds a decimal number of dollars half-even to micro-dollars, on its digits.
-pub(super) fn micro_dollars(text: &str) -> Option<i64> {
-    let (mantissa, exponent) = match text.split_once(['e', 'E']) {
-        Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
-        None => (text, 0),
-    };
-    let (sign, mantissa) = mantissa
-        .strip_prefix('-')
-        .map_or((1, mantissa), |rest| (-1, rest));
-    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let digits: i128 = format!("{whole}{fraction}").parse().ok()?;
-    let scale = 6 + exponent - i32::try_from(fraction.len()).ok()?;
-    let rounded = if scale >= 0 {
-        digits.checked_mul(10_i128.checked_pow(scale.unsigned_abs())?)?
-    } else {
-        let Some(divisor) = 10_i128.checked_pow(scale.unsigned_abs()) else {
-            return Some(0);
-        };
-        let (quotient, rest) = (digits / divisor, digits % divisor);
-        let up = rest * 2 > divisor || (rest * 2 == divisor && quotient % 2 == 1);
-        quotient + i128::from(up)
-    };
-    i64::try_from(sign * rounded).ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn money_rounds_half_even_on_its_digits() {
-        for (dollars, micros) in [
-            ("2.5", 2_500_000),
-            ("0.0000005", 0),
-            ("0.0000015", 2),
-            ("0.00000051", 1),
-            ("-1.25", -1_250_000),
-            ("1e-7", 0),
-            ("3", 3_000_000),
-            ("1.5e3", 1_500_000_000),
-        ] {
-            assert_eq!(micro_dollars(dollars), Some(micros), "{dollars}");
-        }
-        assert_eq!(micro_dollars("1e300"), None);
     }
 }

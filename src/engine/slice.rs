@@ -44,9 +44,9 @@ pub struct Standing {
     pub slots_open: u64,
     /// How the breaker stands.
     pub breaker: Breaker,
-    /// What the switch said last; none where nobody has looked, or it could not be read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub switch: Option<String>,
+    /// What the switch said last.
+    #[serde(default, skip_serializing_if = "SwitchSaid::is_nothing")]
+    pub switch: SwitchSaid,
     /// The newest reading of each kind, whole.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub readings: BTreeMap<String, Map<String, Value>>,
@@ -102,6 +102,31 @@ pub struct Stopped {
     pub at: Time,
     /// The code of the rule.
     pub code: String,
+}
+
+/// What the switch said last.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SwitchSaid {
+    /// Nobody has looked.
+    #[default]
+    Nothing,
+    /// It could not be read.
+    Unreadable,
+    /// This text.
+    Text(String),
+}
+
+impl SwitchSaid {
+    fn is_nothing(&self) -> bool {
+        *self == Self::Nothing
+    }
+}
+
+impl From<Option<&str>> for SwitchSaid {
+    fn from(text: Option<&str>) -> Self {
+        text.map_or(Self::Unreadable, |text| Self::Text(text.to_owned()))
+    }
 }
 
 /// How the breaker stands.

@@ -22,7 +22,11 @@ pub(super) fn add(rules: &Rules, slice: &Slice, fields: &Value) -> Ruling {
     for (name, value) in fields.as_object().into_iter().flatten() {
         match declared.get(name) {
             Some(kind) if !is_of_kind(*kind, value) => {
-                return Err(bad(format!("`{name}` of `{}` is not {}", task.id, told(*kind))));
+                return Err(bad(format!(
+                    "`{name}` of `{}` is not {}",
+                    task.id,
+                    told(*kind)
+                )));
             }
             None if !matches!(name.as_str(), "id" | "split") => {
                 return Err(bad(format!("`{name}` is not a declared field of a task")));
@@ -34,7 +38,10 @@ pub(super) fn add(rules: &Rules, slice: &Slice, fields: &Value) -> Ruling {
         return Err(bad(format!("`{}` has no `{missing}`", task.id)));
     }
     let Some(kind) = rules.split_of(&task) else {
-        return Err(bad(format!("`{}` has no `split` that the protocol declares", task.id)));
+        return Err(bad(format!(
+            "`{}` has no `split` that the protocol declares",
+            task.id
+        )));
     };
     match rules.task_in(slice, &task.id) {
         None => Ok(vec![Event::TaskAdded {
@@ -62,7 +69,9 @@ fn is_of_kind(kind: FieldKind, value: &Value) -> bool {
         FieldKind::Number => value.is_number(),
         FieldKind::String => value.is_string(),
         FieldKind::Boolean => value.is_boolean(),
-        FieldKind::Time => value.as_str().is_some_and(|text| text.parse::<Time>().is_ok()),
+        FieldKind::Time => value
+            .as_str()
+            .is_some_and(|text| text.parse::<Time>().is_ok()),
     }
 }
 
@@ -91,10 +100,15 @@ pub(super) fn draw(rules: &Rules, slice: &Slice, from: u64, tasks: &[String]) ->
         _ => None,
     };
     let places = from - 1..;
-    let held = places.clone().zip(tasks).take_while(|(index, _)| *index < size);
+    let held = places
+        .clone()
+        .zip(tasks)
+        .take_while(|(index, _)| *index < size);
     for (index, task) in held {
         if known(index) != Some(task) {
-            return Err(Refusal::DrawConflict { position: index + 1 });
+            return Err(Refusal::DrawConflict {
+                position: index + 1,
+            });
         }
     }
     let held = usize::try_from(size + 1 - from).unwrap_or(usize::MAX);
@@ -119,15 +133,23 @@ pub(super) fn draw(rules: &Rules, slice: &Slice, from: u64, tasks: &[String]) ->
 fn drawable(rules: &Rules, slice: &Slice, id: &str, index: u64) -> Result<(), Refusal> {
     let task = rules.task_in(slice, id);
     let Some(task) = task.filter(|task| rules.is_confirmatory(task)) else {
-        return Err(Refusal::NotConfirmatory { task: id.to_owned() });
+        return Err(Refusal::NotConfirmatory {
+            task: id.to_owned(),
+        });
     };
     if let Some(Phase { .. }) = rules.phase(slice, &task) {
-        return Err(Refusal::AlreadyDrawn { task: id.to_owned() });
+        return Err(Refusal::AlreadyDrawn {
+            task: id.to_owned(),
+        });
     }
     // Where the frame is known, so is the order of the whole draw.
     match rules.draw_order(index) {
-        Some(next) if next.id != id => Err(Refusal::DrawConflict { position: index + 1 }),
-        None if !rules.is_open() => Err(Refusal::NotConfirmatory { task: id.to_owned() }),
+        Some(next) if next.id != id => Err(Refusal::DrawConflict {
+            position: index + 1,
+        }),
+        None if !rules.is_open() => Err(Refusal::NotConfirmatory {
+            task: id.to_owned(),
+        }),
         _ => Ok(()),
     }
 }

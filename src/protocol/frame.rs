@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::canonical::{self, JsonFault};
 use super::classes::Classes;
-use super::draft::{DrawMethod, SplitKind};
+use super::draft::{DrawMethod, FieldKind, SplitKind};
 use super::model::{Draw, Protocol};
 use super::source::is_hidden;
 use crate::units::Digest;
@@ -192,6 +192,11 @@ pub fn digest(tasks: &[Task]) -> Digest {
         lines.push(b'\n');
     }
     Digest::of(&[&lines])
+}
+
+/// Digests an open frame: its tasks are added later, and what is bound is what each of them must have.
+pub fn open_digest(fields: &BTreeMap<String, FieldKind>) -> Digest {
+    canonical::digest(&serde_json::json!(fields))
 }
 
 /// Returns the byte at which a line of the frame begins; a frame without faults has one task a line.

@@ -207,20 +207,31 @@ impl Plan {
         let span = &self.stages[self.stage_of(block, |span| span.first_block)];
         let outer = self.block_axes();
         let fixed = self.place(span, &outer, block - span.first_block);
-        let free: Vec<Axis> = self.nest.into_iter().filter(|axis| !outer.contains(axis)).collect();
+        let free: Vec<Axis> = self
+            .nest
+            .into_iter()
+            .filter(|axis| !outer.contains(axis))
+            .collect();
         let places = (0..self.size(span, &free)).map(|number| {
             let inner = self.place(span, &free, number);
             self.at(span, [0, 1, 2].map(|axis| fixed[axis] + inner[axis]))
         });
         let mut positions: Vec<u64> = places.collect();
         positions.sort_unstable();
-        positions.into_iter().map(|position| self.slot(position)).collect()
+        positions
+            .into_iter()
+            .map(|position| self.slot(position))
+            .collect()
     }
 
     /// Returns the numbers of a stage's lanes.
     pub fn lanes_of_stage(&self, stage: usize) -> std::ops::Range<u64> {
         let span = &self.stages[stage];
-        let lanes = if self.tasks == 0 { 0 } else { self.size(span, &self.lane_axes()) };
+        let lanes = if self.tasks == 0 {
+            0
+        } else {
+            self.size(span, &self.lane_axes())
+        };
         span.first_lane..span.first_lane + lanes
     }
 

@@ -140,6 +140,7 @@ impl Executor<'_> {
                 };
                 let fault = ended.capture_fault.map(StepFault::from);
                 let execution = Execution {
+                    observed: None,
                     exit: ended.exit,
                     signal: ended.signal,
                     cpu_ms: ended.cpu_ms,

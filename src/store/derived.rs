@@ -93,14 +93,20 @@ impl Derived {
             let saved = rows::cell(connection, &cell)?;
             let runs = self.slice.runs.values().flatten();
             let unsaved = runs.filter(|run| run.is_counted() && run.cell() == cell);
-            let runs = saved.into_iter().chain(unsaved.map(|run| run.run)).collect();
+            let runs = saved
+                .into_iter()
+                .chain(unsaved.map(|run| run.run))
+                .collect();
             self.slice.cells.insert(cell, runs);
         }
         for window in missing.stops {
             let saved = rows::error_stops(connection, window)?;
             let runs = self.slice.runs.values().flatten();
             let unsaved = runs.filter(|run| run.stopped_in() == Some(window));
-            let runs = saved.into_iter().chain(unsaved.map(|run| run.run)).collect();
+            let runs = saved
+                .into_iter()
+                .chain(unsaved.map(|run| run.run))
+                .collect();
             self.slice.stops.insert(window, runs);
         }
         for run in missing.runs {

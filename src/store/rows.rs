@@ -239,7 +239,10 @@ pub(super) fn each_run<E: From<Fault>>(
         let number = unsigned(row, 1).map_err(Fault::Storage)?;
         let stopped: Option<i64> = row.get(6).map_err(Fault::Storage)?;
         let stopped_in = run.stopped_in().map(|window| window.0);
-        if number != run.run.0 || stopped != stopped_in || columns != [role(&run), &run.task, &run.arm, run.state.text()] {
+        if number != run.run.0
+            || stopped != stopped_in
+            || columns != [role(&run), &run.task, &run.arm, run.state.text()]
+        {
             return Err(columns_differ(format!("run {}", run.run)).into());
         }
         each(run)?;

@@ -44,7 +44,10 @@ impl Part {
             Err(refusal) if !refusal.is_recorded() => {}
             Ok(events) => {
                 evolve::apply(&mut self.held, command, events);
-                assert!(self.held.missing().is_empty(), "the fold needs more than the decision");
+                assert!(
+                    self.held.missing().is_empty(),
+                    "the fold needs more than the decision"
+                );
             }
             Err(_) => self.held.standing.at = command.at,
         }

@@ -3,8 +3,10 @@
 mod actors;
 mod budgets;
 mod causes;
+mod history;
 mod limits;
 mod plan;
+mod quota;
 mod readiness;
 mod shipped;
 mod times;
@@ -24,8 +26,15 @@ pub(crate) const ALL: &[(&str, Answer)] = &[
     ("build_blocks", plan::build_blocks),
     ("compare_pins", readiness::compare_pins),
     ("corrections_budget", budgets::corrections_budget),
+    ("counted_runs", history::counted_runs),
     ("first_arm_index", plan::first_arm_index),
+    ("gate_decision", quota::gate_decision),
+    ("is_outage_hour", history::is_outage_hour),
+    ("latest_known_quota", quota::latest_known_quota),
+    ("launch_gate", quota::launch_gate),
     ("ledger_cumulative", budgets::ledger_cumulative),
+    ("next_slot", history::next_slot),
+    ("order_refusal", history::order_refusal),
     ("order_tasks", plan::order_tasks),
     ("overall_preflight", readiness::overall_preflight),
     ("parse_utc", times::parse_utc),
@@ -33,7 +42,11 @@ pub(crate) const ALL: &[(&str, Answer)] = &[
     ("preflight_counts", readiness::preflight_counts),
     ("priority_key", plan::priority_key),
     ("probe_seed", plan::probe_seed),
+    ("quota_gate", quota::quota_gate),
+    ("slot_at", history::slot_at),
     ("slot_enumeration", plan::slot_enumeration),
+    ("slots_done", history::slots_done),
+    ("start_history", history::start_history),
     ("state_for_reason", causes::state_for_reason),
     ("wait_seconds", limits::wait_seconds),
 ];

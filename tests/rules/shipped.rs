@@ -51,14 +51,16 @@ pub(crate) fn with(name: &str, tasks: &[&str], change: impl FnOnce(&mut Table)) 
     change(&mut protocol);
     let path = protocol["tasks"]["frame"].as_str().unwrap().to_owned();
     // A task of a case has the fields of the shipped ones, but for its id.
-    let shipped = std::fs::read_to_string(folder.join(&path)).unwrap();
-    let mut task: serde_json::Value =
-        serde_json::from_str(shipped.lines().next().unwrap()).unwrap();
-    let mut line = |id: &&str| {
-        task["id"] = serde_json::Value::from(*id);
-        format!("{task}\n")
-    };
-    let frame: String = tasks.iter().map(&mut line).collect();
+    let mut frame = String::new();
+    if path != "open" {
+        let shipped = std::fs::read_to_string(folder.join(&path)).unwrap();
+        let mut task: serde_json::Value =
+            serde_json::from_str(shipped.lines().next().unwrap()).unwrap();
+        for id in tasks {
+            task["id"] = serde_json::Value::from(*id);
+            frame.push_str(&format!("{task}\n"));
+        }
+    }
     let folder = WithFrame {
         below: DiskFolder::at(&folder),
         path,

@@ -98,7 +98,7 @@ impl Checker<'_> {
         if told(observation.map(|one| one.cost.is_some()), "cost") {
             fields.insert("cost".to_owned(), Type::Double);
         }
-        closed(fields)
+        Type::closed(fields)
     }
 
     fn task_type(&self, draft: &Draft, tasks: &[Task]) -> Type {
@@ -107,7 +107,7 @@ impl Checker<'_> {
             for name in ["id", "split", "dir"] {
                 fields.entry(name.to_owned()).or_insert(Type::Text);
             }
-            return closed(fields);
+            return Type::closed(fields);
         }
         let mut fields: BTreeMap<&str, Type> = BTreeMap::new();
         let objects = tasks.iter().filter_map(|task| task.fields.as_object());
@@ -134,7 +134,7 @@ impl Checker<'_> {
         pointer: &str,
         fields: &BTreeMap<String, FieldKind>,
     ) -> BTreeMap<String, Type> {
-        let mut types = declared(fields);
+        let mut types = Type::declared(fields);
         for refused in &self.refused {
             if let Some((table, name)) = refused.rsplit_once('/')
                 && table == pointer
@@ -211,30 +211,7 @@ pub(super) fn text(expression: Option<&ExpressionText>) -> Option<String> {
 
 /// Returns the type of a table that has these fields and no others.
 pub(super) fn object<const N: usize>(fields: [(&str, Type); N]) -> Type {
-    closed(fields.map(|(name, kind)| (name.to_owned(), kind)).into())
-}
-
-/// Returns the type of a table whose fields are all known.
-pub(super) fn closed(fields: BTreeMap<String, Type>) -> Type {
-    Type::Object {
-        fields,
-        closed: true,
-    }
-}
-
-/// Returns the type of declared fields.
-fn declared(fields: &BTreeMap<String, FieldKind>) -> BTreeMap<String, Type> {
-    let kind = |kind: &FieldKind| match kind {
-        FieldKind::Integer => Type::Int,
-        FieldKind::Number => Type::Double,
-        FieldKind::String => Type::Text,
-        FieldKind::Boolean => Type::Bool,
-        FieldKind::Time => Type::Time,
-    };
-    fields
-        .iter()
-        .map(|(name, field)| (name.clone(), kind(field)))
-        .collect()
+    Type::closed(fields.map(|(name, kind)| (name.to_owned(), kind)).into())
 }
 
 /// Returns the type that a field has in every task: one with a fraction in some has one in all.

@@ -29,9 +29,8 @@ mod weakness;
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::canonical;
 use super::defect::{Code, Defect, Place};
 use super::draft::Draft;
 use super::folder::Folder;
@@ -154,8 +153,7 @@ impl Checker<'_> {
         }
         self.weaknesses(draft, &protocol, &tasks, &drawn, value);
         let frame = match &protocol.open_fields {
-            // Its tasks are added later; what is bound is what each of them must have.
-            Some(fields) => canonical::digest(&json!(fields)),
+            Some(fields) => frame::open_digest(fields),
             None => frame::digest(&tasks),
         };
         let registration = Registration {

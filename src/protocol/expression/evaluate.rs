@@ -1,12 +1,14 @@
 //! What an expression means: evaluation with absent fields as unknown.
 //!
-//! Operators and functions are the `cel` crate's. Four things are not, and the tree is rewritten once, after parsing,
+//! Operators and functions are the `cel` crate's. Some things are not, and the tree is rewritten once, after parsing,
 //! so that they are calls of functions of our own (their names start with `@`, which no text can spell):
 //!
 //! - `&&`, `||`, `all`, `exists`, `has` (`@logic`): three-valued in both orders, and presence is false on an absent
 //!   parent. The operands are kept aside and evaluated by the function, which therefore decides what is evaluated;
 //! - arithmetic on doubles (`@finite`): a result that is not finite is an error;
 //! - the range of a comprehension (`@items`): a map is walked in the order of its keys, not in that of a hash.
+//!
+//! Where the scope is told, a text literal that is compared with a time of it is spelled as that is (`times.rs`).
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, LazyLock};
@@ -22,6 +24,7 @@ use super::json::{from_json, to_json, type_name};
 use super::message::describe;
 use super::parse::on_large_stack;
 use super::rewrite::{FINITE, ITEMS, LOGIC, Names, Node, Rewriter};
+use super::types::Scope;
 
 /// The type of the crate's registry of functions, which it does not export.
 type Function = Box<
@@ -68,8 +71,8 @@ pub(super) struct Evaluator {
 }
 
 impl Evaluator {
-    pub(super) fn new(mut tree: IdedExpr, is_deep: bool) -> Self {
-        let mut rewriter = Rewriter::default();
+    pub(super) fn new(mut tree: IdedExpr, scope: &Scope, is_deep: bool) -> Self {
+        let mut rewriter = Rewriter::new(scope);
         rewriter.rewrite(&mut tree);
         let names = Arc::new(rewriter.names);
         let logic = Logic {

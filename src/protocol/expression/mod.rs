@@ -13,6 +13,7 @@ mod places;
 mod rewrite;
 #[cfg(test)]
 mod tests;
+mod times;
 mod types;
 
 use std::fmt;
@@ -84,7 +85,19 @@ impl Expression {
     ///
     /// It never panics: what the parser cannot take is a defect.
     pub fn parse(text: &str) -> Result<Self, ExpressionDefect> {
-        parse::parse(text).map(|parsed| Self {
+        Self::reading(text, &Scope::new())
+    }
+
+    /// Compiles an expression that has passed its check; a defect is told with the text.
+    ///
+    /// A text literal that is compared with a time of the scope is a time too, however it is spelled: times compare as
+    /// texts, which must have as many decimals (`Time::precise`).
+    pub fn compile(text: &str, scope: &Scope) -> Result<Self, String> {
+        Self::reading(text, scope).map_err(|defect| format!("`{text}`: {defect}"))
+    }
+
+    fn reading(text: &str, scope: &Scope) -> Result<Self, ExpressionDefect> {
+        parse::parse(text, scope).map(|parsed| Self {
             parsed: Arc::new(parsed),
         })
     }

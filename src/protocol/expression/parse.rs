@@ -11,6 +11,7 @@ use super::comprehension::Macro;
 use super::evaluate::Evaluator;
 use super::places::Places;
 use super::rewrite::dotted_name;
+use super::types::Scope;
 
 const TEXT_MAX: usize = 2 * 1024;
 /// Parser and evaluator recurse, with up to 80 KiB a level in an unoptimised build, and an overflow aborts the process.
@@ -27,7 +28,7 @@ pub(super) struct Parsed {
     pub(super) evaluator: Evaluator,
 }
 
-pub(super) fn parse(text: &str) -> Result<Parsed, ExpressionDefect> {
+pub(super) fn parse(text: &str, scope: &Scope) -> Result<Parsed, ExpressionDefect> {
     if text.len() > TEXT_MAX {
         return Err(ExpressionDefect::new(
             format!(
@@ -37,7 +38,7 @@ pub(super) fn parse(text: &str) -> Result<Parsed, ExpressionDefect> {
             0..text.len(),
         ));
     }
-    on_large_stack(|| parse_here(text)).unwrap_or_else(|| {
+    on_large_stack(|| parse_here(text, scope)).unwrap_or_else(|| {
         Err(ExpressionDefect::new(
             "the expression cannot be parsed; simplify it",
             0..text.len(),
@@ -55,7 +56,7 @@ pub(super) fn on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> Option
     })
 }
 
-fn parse_here(text: &str) -> Result<Parsed, ExpressionDefect> {
+fn parse_here(text: &str, scope: &Scope) -> Result<Parsed, ExpressionDefect> {
     let (tree, info) = Parser::new()
         .parse_with_source_info(text)
         .map_err(|errors| syntax_defect(text, &errors))?;
@@ -66,7 +67,7 @@ fn parse_here(text: &str) -> Result<Parsed, ExpressionDefect> {
     if let Some(defect) = foreign(&tree, Places::new(text, &info)) {
         return Err(defect);
     }
-    let evaluator = Evaluator::new(tree.clone(), depth.evaluated > SHALLOW_MAX);
+    let evaluator = Evaluator::new(tree.clone(), scope, depth.evaluated > SHALLOW_MAX);
     Ok(Parsed {
         text: text.to_owned(),
         tree,

@@ -7,6 +7,8 @@ use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, LiteralValu
 use cel::{ExecutionError, IdedExpr};
 
 use super::comprehension::Macro;
+use super::times;
+use super::types::Scope;
 
 pub(super) const LOGIC: &str = "@logic";
 pub(super) const FINITE: &str = "@finite";
@@ -53,13 +55,21 @@ pub(super) enum Node {
 }
 
 /// Rewrites a tree, and keeps what it takes out of it.
-#[derive(Default)]
-pub(super) struct Rewriter {
+pub(super) struct Rewriter<'s> {
+    scope: &'s Scope,
     pub(super) nodes: Vec<Node>,
     pub(super) names: Names,
 }
 
-impl Rewriter {
+impl<'s> Rewriter<'s> {
+    pub(super) fn new(scope: &'s Scope) -> Self {
+        Self {
+            scope,
+            nodes: Vec::new(),
+            names: Names::default(),
+        }
+    }
+
     pub(super) fn rewrite(&mut self, node: &mut IdedExpr) {
         match &mut node.expr {
             Expr::Call(call) => {
@@ -129,6 +139,21 @@ impl Rewriter {
                 | "double",
                 _,
             ) => wrap(node, FINITE),
+            (
+                operators::EQUALS
+                | operators::NOT_EQUALS
+                | operators::LESS
+                | operators::LESS_EQUALS
+                | operators::GREATER
+                | operators::GREATER_EQUALS,
+                [left, right],
+            ) => {
+                if times::is_time(left, self.scope) {
+                    times::respell(right);
+                } else if times::is_time(right, self.scope) {
+                    times::respell(left);
+                }
+            }
             _ => {}
         }
     }

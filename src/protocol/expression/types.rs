@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use cel::common::ast::LiteralValue;
 
+use crate::protocol::draft::FieldKind;
+
 /// Maps the first names that an expression may read to their types.
 pub type Scope = BTreeMap<String, Type>;
 
@@ -87,6 +89,29 @@ impl Type {
             Self::List(_) => "a list",
             Self::Object { .. } => "an object",
         }
+    }
+
+    /// Returns the type of an object that has these fields and no others.
+    pub fn closed(fields: BTreeMap<String, Self>) -> Self {
+        Self::Object {
+            fields,
+            closed: true,
+        }
+    }
+
+    /// Returns the types of declared fields.
+    pub fn declared(fields: &BTreeMap<String, FieldKind>) -> BTreeMap<String, Self> {
+        let kind = |kind: &FieldKind| match kind {
+            FieldKind::Integer => Self::Int,
+            FieldKind::Number => Self::Double,
+            FieldKind::String => Self::Text,
+            FieldKind::Boolean => Self::Bool,
+            FieldKind::Time => Self::Time,
+        };
+        fields
+            .iter()
+            .map(|(name, field)| (name.clone(), kind(field)))
+            .collect()
     }
 
     /// Returns the type of what may be either.

@@ -1,0 +1,364 @@
+//! What the world reports, and what follows from it: stops, holds and the opening of stages.
+//!
+//! The newest reading counts whole. One that may be out of date says nothing: unless its
+//! `unknown_when` is false, all its fields are unknown. A rule that needs what is unknown does what
+//! its word `unknown` says, and so does one whose expression fails.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::scoring::fractional;
+use crate::protocol::canonical;
+use crate::protocol::defect::nearest;
+use crate::protocol::expression::{Answer, Expression, Scope, Type};
+use crate::protocol::model::{self, FieldKind, Protocol, UnknownStop};
+use crate::units::{EXACT_MAX, Time};
+
+/// The conditions of a protocol, compiled.
+#[derive(Debug)]
+pub struct Conditions {
+    readings: Vec<Reading>,
+    stops: Vec<(model::Stop, Rule)>,
+    holds: Vec<Rule>,
+    opens: Vec<Option<Expression>>,
+}
+
+/// What conditions may read.
+#[derive(Clone, Copy, Debug)]
+pub struct World<'a> {
+    /// The newest reading by its id, whole, as [`read`] returned it; one that was never read is absent.
+    pub readings: &'a BTreeMap<String, Map<String, Value>>,
+    /// Whether every slot of a stage has ended, by the stage's id.
+    pub complete: &'a BTreeMap<String, bool>,
+    /// The time of the decision.
+    pub now: Time,
+}
+
+/// A condition that says no.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fired {
+    /// The rule's id, which is the code of what follows.
+    pub id: String,
+    /// The rule's place in its list, from 0.
+    pub rule: usize,
+    /// Until when starts wait; none where that is not known, and for what ends.
+    pub until: Option<Time>,
+    /// The figure that is shown beside the id, with three decimals.
+    pub shows: Option<String>,
+    /// Whether it fired because a needed reading is unknown.
+    pub unknown: bool,
+    /// Whether starts wait; otherwise what the rule is about has ended.
+    pub holds: bool,
+}
+
+/// A declared reading.
+#[derive(Debug)]
+struct Reading {
+    id: String,
+    fields: BTreeMap<String, FieldKind>,
+    unknown_when: Option<Expression>,
+}
+
+/// What stops and holds have in common.
+#[derive(Debug)]
+struct Rule {
+    id: String,
+    when: Expression,
+    until: Option<Expression>,
+    shows: Option<Expression>,
+    unknown: UnknownStop,
+}
+
+type Bindings = Map<String, Value>;
+
+impl Conditions {
+    /// Compiles a protocol that passed its checks.
+    pub fn new(protocol: &Protocol) -> Result<Self, String> {
+        let scope = scope(&protocol.readings);
+        let readings = protocol.readings.iter().map(Reading::new);
+        let stops = protocol
+            .stops
+            .iter()
+            .map(|stop| Ok((stop.clone(), Rule::of_stop(stop, &scope)?)));
+        let holds = protocol
+            .holds
+            .iter()
+            .map(|hold| Rule::of_hold(hold, &scope));
+        let opens = protocol
+            .stages
+            .iter()
+            .map(|stage| compile_if(stage.opens.as_deref(), &scope));
+        Ok(Self {
+            readings: readings.collect::<Result<_, String>>()?,
+            stops: stops.collect::<Result<_, String>>()?,
+            holds: holds.collect::<Result<_, String>>()?,
+            opens: opens.collect::<Result<_, String>>()?,
+        })
+    }
+
+    /// Returns the first stop that fires among those that `applies` accepts, in the listed order.
+    pub fn stop(&self, world: &World<'_>, applies: impl Fn(&model::Stop) -> bool) -> Option<Fired> {
+        let asked = |(stop, _): &(model::Stop, Rule)| applies(stop);
+        if !self.stops.iter().any(asked) {
+            return None;
+        }
+        self.stop_in(&self.bindings(world), applies)
+    }
+
+    /// Returns the first hold that fires, in the listed order.
+    pub fn hold(&self, world: &World<'_>) -> Option<Fired> {
+        if self.holds.is_empty() {
+            return None;
+        }
+        self.hold_in(&self.bindings(world))
+    }
+
+    /// Returns whether no stop, whatever its scope and time, and no hold fires now: `gates.go`.
+    pub fn go(&self, world: &World<'_>) -> bool {
+        self.go_in(&self.bindings(world))
+    }
+
+    /// Returns whether a stage is open; one whose `opens` is unknown or fails is not.
+    pub fn opens(&self, stage: usize, world: &World<'_>) -> bool {
+        let opens = match self.opens.get(stage) {
+            Some(Some(opens)) => opens,
+            Some(None) => return true,
+            None => return false,
+        };
+        let mut bindings = self.bindings(world);
+        let go = self.go_in(&bindings);
+        bindings.insert("gates".to_owned(), json!({ "go": go }));
+        truth(opens, &bindings) == Some(true)
+    }
+
+    fn stop_in(
+        &self,
+        bindings: &Bindings,
+        applies: impl Fn(&model::Stop) -> bool,
+    ) -> Option<Fired> {
+        let stops = self.stops.iter().enumerate();
+        stops
+            .filter(|(_, (stop, _))| applies(stop))
+            .find_map(|(place, (_, rule))| rule.fired(place, false, bindings))
+    }
+
+    fn hold_in(&self, bindings: &Bindings) -> Option<Fired> {
+        let mut holds = self.holds.iter().enumerate();
+        holds.find_map(|(place, rule)| rule.fired(place, true, bindings))
+    }
+
+    fn go_in(&self, bindings: &Bindings) -> bool {
+        self.stop_in(bindings, |_| true).is_none() && self.hold_in(bindings).is_none()
+    }
+
+    fn bindings(&self, world: &World<'_>) -> Bindings {
+        let now = Value::from(world.now.precise());
+        let readings = self.readings.iter().filter_map(|reading| {
+            let says = reading.says(world.readings.get(&reading.id)?, &now)?;
+            Some((reading.id.clone(), says))
+        });
+        let stages = world
+            .complete
+            .iter()
+            .map(|(id, complete)| (id.clone(), json!({ "complete": complete })));
+        Map::from_iter([
+            ("readings".to_owned(), Value::Object(readings.collect())),
+            ("stages".to_owned(), Value::Object(stages.collect())),
+            ("now".to_owned(), now),
+        ])
+    }
+}
+
+impl Reading {
+    fn new(reading: &model::Reading) -> Result<Self, String> {
+        let scope = Scope::from([
+            ("reading".to_owned(), declared(reading)),
+            ("now".to_owned(), Type::Time),
+        ]);
+        Ok(Self {
+            id: reading.id.clone(),
+            fields: reading.fields.clone(),
+            unknown_when: compile_if(reading.unknown_when.as_deref(), &scope)?,
+        })
+    }
+
+    /// Returns the fields that expressions may read; none if the reading may be out of date.
+    fn says(&self, fields: &Map<String, Value>, now: &Value) -> Option<Value> {
+        // The record spells 1.0 as 1; here a number has a fraction, as its check took for granted.
+        let typed = |(name, value): (&String, &Value)| match self.fields.get(name) {
+            Some(FieldKind::Number) => (name.clone(), fractional(value.clone())),
+            _ => (name.clone(), value.clone()),
+        };
+        let fields = Value::Object(fields.iter().map(typed).collect());
+        let Some(unknown_when) = &self.unknown_when else {
+            return Some(fields);
+        };
+        let mut bindings = Map::from_iter([
+            ("reading".to_owned(), fields),
+            ("now".to_owned(), now.clone()),
+        ]);
+        let is_known = truth(unknown_when, &bindings) == Some(false);
+        bindings.remove("reading").filter(|_| is_known)
+    }
+}
+
+impl Rule {
+    fn of_stop(stop: &model::Stop, scope: &Scope) -> Result<Self, String> {
+        Ok(Self {
+            id: stop.id.clone(),
+            when: Expression::compile(&stop.when, scope)?,
+            until: None,
+            shows: compile_if(stop.shows.as_deref(), scope)?,
+            unknown: stop.unknown,
+        })
+    }
+
+    fn of_hold(hold: &model::Hold, scope: &Scope) -> Result<Self, String> {
+        Ok(Self {
+            id: hold.id.clone(),
+            when: Expression::compile(&hold.when, scope)?,
+            until: compile_if(hold.until.as_deref(), scope)?,
+            shows: compile_if(hold.shows.as_deref(), scope)?,
+            unknown: hold.unknown,
+        })
+    }
+
+    /// Returns the rule as it says no; `waits` where it makes starts wait.
+    fn fired(&self, place: usize, waits: bool, bindings: &Bindings) -> Option<Fired> {
+        let fires = truth(&self.when, bindings);
+        let holds = match (fires, self.unknown) {
+            (Some(false), _) | (None, UnknownStop::Go) => return None,
+            (Some(true), _) => waits,
+            (None, UnknownStop::Hold) => true,
+            (None, UnknownStop::Stop) => false,
+        };
+        let until = self.until.as_ref().filter(|_| holds);
+        Some(Fired {
+            id: self.id.clone(),
+            rule: place,
+            until: until.and_then(|until| value(until, bindings)?.as_str()?.parse().ok()),
+            shows: self
+                .shows
+                .as_ref()
+                .and_then(|shows| three_decimals(&value(shows, bindings)?)),
+            unknown: fires.is_none(),
+            holds,
+        })
+    }
+}
+
+/// Returns the types of what stops, holds and stages read, as far as times are concerned.
+fn scope(readings: &[model::Reading]) -> Scope {
+    let readings = readings
+        .iter()
+        .map(|reading| (reading.id.clone(), declared(reading)));
+    Scope::from([
+        ("readings".to_owned(), Type::closed(readings.collect())),
+        ("now".to_owned(), Type::Time),
+    ])
+}
+
+fn declared(reading: &model::Reading) -> Type {
+    Type::closed(Type::declared(&reading.fields))
+}
+
+fn compile_if(text: Option<&str>, scope: &Scope) -> Result<Option<Expression>, String> {
+    text.map(|text| Expression::compile(text, scope))
+        .transpose()
+}
+
+/// Returns what an expression is, if it is known.
+fn value(expression: &Expression, bindings: &Bindings) -> Option<Value> {
+    match expression.evaluate(bindings) {
+        Ok(Answer::Known(value)) => Some(value),
+        Ok(Answer::Unknown) | Err(_) => None,
+    }
+}
+
+/// Returns whether a condition is met, if that is known.
+fn truth(condition: &Expression, bindings: &Bindings) -> Option<bool> {
+    value(condition, bindings)?.as_bool()
+}
+
+fn three_decimals(figure: &Value) -> Option<String> {
+    match figure.as_i64() {
+        Some(whole) => Some(format!("{whole}.000")),
+        None => figure.as_f64().map(|figure| format!("{figure:.3}")),
+    }
+}
+
+/// Takes a reading as it was reported; refuses a field that is not declared, or of another type.
+///
+/// A time is RFC 3339 text or a number of seconds since 1970, and is kept as [`Time::precise`] text;
+/// a number is kept as the record spells it. Null is absent.
+pub fn read(reading: &model::Reading, fields: &Value) -> Result<Map<String, Value>, String> {
+    let id = &reading.id;
+    let Value::Object(fields) = fields else {
+        return Err(format!(
+            "the reading `{id}` is not a JSON object; report one with its fields"
+        ));
+    };
+    let mut taken = Map::new();
+    for (name, value) in fields {
+        let Some(kind) = reading.fields.get(name) else {
+            return Err(undeclared(reading, name));
+        };
+        if value.is_null() {
+            continue;
+        }
+        let typed = typed(*kind, value).ok_or_else(|| {
+            format!(
+                "the field `{name}` of the reading `{id}` is of another type; report {}",
+                wanted(*kind)
+            )
+        })?;
+        taken.insert(name.clone(), typed);
+    }
+    Ok(taken)
+}
+
+fn undeclared(reading: &model::Reading, name: &str) -> String {
+    let declared: Vec<&str> = reading.fields.keys().map(String::as_str).collect();
+    let help = match nearest(name, declared.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None if declared.is_empty() => "it has none".to_owned(),
+        None => format!("its fields are {}", declared.join(", ")),
+    };
+    format!("the reading `{}` has no field `{name}`; {help}", reading.id)
+}
+
+/// Returns a value as its field's type has it, or none where it is of another.
+fn typed(kind: FieldKind, value: &Value) -> Option<Value> {
+    match (kind, value) {
+        (FieldKind::String, Value::String(_)) | (FieldKind::Boolean, Value::Bool(_)) => {
+            Some(value.clone())
+        }
+        (FieldKind::Time, Value::String(text)) => {
+            let time = text.parse::<Time>().ok();
+            Some(time.filter(|time| *time >= Time(0))?.precise().into())
+        }
+        (FieldKind::Time, Value::Number(seconds)) => {
+            Some(Time::from_seconds(&seconds.to_string())?.precise().into())
+        }
+        (FieldKind::Number, Value::Number(_)) => exact(value),
+        (FieldKind::Integer, Value::Number(_)) => exact(value).filter(Value::is_i64),
+        _ => None,
+    }
+}
+
+/// Returns a number as the record spells it, if every reader of JSON agrees on it.
+fn exact(number: &Value) -> Option<Value> {
+    let number = number.as_f64()?;
+    (number.abs() <= EXACT_MAX as f64).then(|| canonical::as_spelled(number))
+}
+
+fn wanted(kind: FieldKind) -> &'static str {
+    match kind {
+        FieldKind::Integer => "a whole number within 2^53 - 1",
+        FieldKind::Number => "a number within 2^53 - 1",
+        FieldKind::String => "a text",
+        FieldKind::Boolean => "true or false",
+        FieldKind::Time => "a time from 1970 on: \"2026-12-24T00:00:00Z\", or seconds since 1970",
+    }
+}
