@@ -286,7 +286,7 @@ impl fmt::Display for Share {
     }
 }
 
-/// Reads a fraction or a decimal into lowest terms.
+/// Reads a fraction or a decimal into lowest terms, each a number that JSON holds exactly.
 fn fraction(text: &str) -> Option<(u64, u64)> {
     let (num, den): (u64, u64) = match text.split_once('/') {
         Some((num, den)) => (num.parse().ok()?, den.parse().ok()?),
@@ -300,7 +300,8 @@ fn fraction(text: &str) -> Option<(u64, u64)> {
         }
     };
     let divisor = greatest_common_divisor(num, den);
-    (den > 0).then(|| (num / divisor, den / divisor))
+    let lowest = (num / divisor, den / divisor);
+    (den > 0 && lowest.0.max(lowest.1) <= EXACT_MAX).then_some(lowest)
 }
 
 fn write_fraction(f: &mut fmt::Formatter<'_>, num: u64, den: u64) -> fmt::Result {
@@ -394,6 +395,9 @@ mod tests {
         for bad in ["3/2", "1/0", "1.5", "-0.5", "x", ""] {
             assert!(bad.parse::<Share>().is_err(), "{bad}");
         }
+        // What JSON would round is not read, unless fewer digits say the same.
+        assert!("0.12345678901234567".parse::<Share>().is_err());
+        assert!("0.50000000000000000".parse::<Share>().is_ok());
     }
 
     #[test]
