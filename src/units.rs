@@ -396,7 +396,7 @@ pub fn millionths(decimal: &str) -> Option<i64> {
     i64::try_from(sign * rounded).ok()
 }
 
-/// Reads a fraction or a decimal into lowest terms.
+/// Reads a fraction or a decimal into lowest terms, each a number that JSON holds exactly.
 fn fraction(text: &str) -> Option<(u64, u64)> {
     let (num, den): (u64, u64) = match text.split_once('/') {
         Some((num, den)) => (num.parse().ok()?, den.parse().ok()?),
@@ -410,7 +410,8 @@ fn fraction(text: &str) -> Option<(u64, u64)> {
         }
     };
     let divisor = greatest_common_divisor(num, den);
-    (den > 0).then(|| (num / divisor, den / divisor))
+    let lowest = (num / divisor, den / divisor);
+    (den > 0 && lowest.0.max(lowest.1) <= EXACT_MAX).then_some(lowest)
 }
 
 fn write_fraction(f: &mut fmt::Formatter<'_>, num: u64, den: u64) -> fmt::Result {
@@ -623,6 +624,9 @@ mod tests {
         for bad in ["3/2", "1/0", "1.5", "-0.5", "x", ""] {
             assert!(bad.parse::<Share>().is_err(), "{bad}");
         }
+        // What JSON would round is not read, unless fewer digits say the same.
+        assert!("0.12345678901234567".parse::<Share>().is_err());
+        assert!("0.50000000000000000".parse::<Share>().is_ok());
     }
 
     #[test]

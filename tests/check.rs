@@ -18,10 +18,13 @@ use std::time::{Duration, Instant};
 use prereg::cli::render;
 use prereg::engine::scoring::Scorer;
 use prereg::folder::DiskFolder;
-use prereg::protocol::check::{check, is_weakness};
+use prereg::protocol::check::{Checked, check, is_weakness};
 use prereg::protocol::defect::{Code, Defect};
 use prereg::protocol::folder::{Folder, FolderFault};
-use prereg::units::Digest;
+use prereg::protocol::model::Objective;
+use prereg::protocol::registration::Registration;
+use prereg::units::{Digest, Ratio, Share};
+use serde_json::json;
 
 /// One malformed input of the list.
 struct Bad {
@@ -577,18 +580,128 @@ fn codes_are_unique_kebab_case_and_described() {
     snapshot("codes", &table);
 }
 
+/// Checks `base.toml` with a part of it replaced.
+fn edited(from: &str, to: &str) -> Result<Checked, Vec<Defect>> {
+    let base = fs::read_to_string(protocols().join("base.toml")).unwrap();
+    let text = base.replacen(from, to, 1);
+    assert!(from == to || text != base, "base.toml has no {from}");
+    check(text.as_bytes(), &DiskFolder::at(&protocols()))
+}
+
 #[test]
 fn a_share_is_read_however_it_is_written() {
-    let base = fs::read_to_string(protocols().join("base.toml")).unwrap();
     for share in ["1e-7", "0.0000001", "\"1/10000000\""] {
-        let text = base.replace(
-            "[analysis]\n",
-            &format!("[analysis]\nmissing_share_max = {share}\n"),
+        let to = format!("[analysis]\nmissing_share_max = {share}\n");
+        let analysis = edited("[analysis]\n", &to)
+            .unwrap()
+            .registration
+            .protocol
+            .analysis;
+        let least = Share {
+            num: 1,
+            den: 10_000_000,
+        };
+        assert_eq!(analysis.unwrap().missing_share_max, least, "{share}");
+    }
+}
+
+#[test]
+fn the_analysis_is_bound_with_its_defaults_written_out() {
+    let checked = edited("alpha = 0.05\n", "").unwrap();
+    let value = json!(checked.registration.protocol.analysis);
+    let comparison = |outcome: &str| {
+        json!({
+            "outcome": outcome, "estimand": "as_drawn", "effect": null, "test": "sign_flip",
+            "interval": null, "alternative": null, "objective": "superiority", "margin": null,
+        })
+    };
+    let expected = json!({
+        "reference": "a", "treatments": ["b"], "alpha": { "num": 1, "den": 20 },
+        "cluster": "none", "inference": null, "resamples": null,
+        "missing_share_max": { "num": 1, "den": 10 }, "seal": true,
+        "primary": comparison("passed"),
+        "secondary": [{ "id": "claims", "comparison": comparison("false_claim") }],
+        "multiplicity": { "method": "holm", "gate": null }, "looks": null, "descriptive": null,
+    });
+    assert_eq!(value, expected);
+}
+
+#[test]
+fn a_secondary_comparison_is_bound_with_what_it_takes_from_the_primary() {
+    let primary = "objective = \"superiority\"\n";
+    let equivalence = "effect = \"paired_diff\"\nobjective = \"equivalence\"\nmargin = 0.25\n";
+    let secondary = |more: &str| {
+        let to = format!(
+            "{equivalence}[[analysis.secondary]]\nid = \"more\"\noutcome = \"false_claim\"\n{more}"
         );
-        assert_ne!(text, base);
-        assert!(
-            check(text.as_bytes(), &DiskFolder::at(&protocols())).is_ok(),
-            "{share}"
-        );
+        edited(primary, &to).unwrap().registration
+    };
+    let bound = |registration: &Registration| {
+        let analysis = registration.protocol.analysis.clone().unwrap();
+        analysis.secondary[0].comparison.clone()
+    };
+    let left_out = secondary("");
+    let all = "estimand = \"as_drawn\"\ntest = \"sign_flip\"\n";
+    assert_eq!(
+        secondary(&format!("{all}{equivalence}")).digest(),
+        left_out.digest()
+    );
+    let quarter = Some(Ratio { num: 1, den: 4 });
+    assert_eq!(bound(&left_out).margin, quarter);
+    // What is to be shown and its margin belong together.
+    let other = bound(&secondary("objective = \"superiority\"\n"));
+    assert_eq!(
+        (other.objective, other.margin),
+        (Objective::Superiority, None)
+    );
+    let fifth = Some(Ratio { num: 1, den: 5 });
+    let own = bound(&secondary("margin = 0.2\n"));
+    assert_eq!((own.objective, own.margin), (Objective::Equivalence, fifth));
+}
+
+#[test]
+fn a_number_of_the_analysis_is_held_exactly_or_refused() {
+    let digits = "has more digits than are held exactly; write at most 15";
+    let primary = "objective = \"superiority\"\n";
+    let described = |what: &str| format!("{primary}[analysis.descriptive]\n{what}\n");
+    let cost = |price: &str| described(&format!("cost_effectiveness = {{ lambda = [{price}] }}"));
+    let time = |limit: &str| described(&format!("time_to_success = {{ limit_s = {limit} }}"));
+    let margin = |size: &str| format!("objective = \"equivalence\"\nmargin = {size}\n");
+    let looks = |first: &str| {
+        format!("{primary}[analysis.looks]\nspending = \"obf\"\nfractions = [{first}, 1.0]\n")
+    };
+    let share = |share: &str| format!("alpha = 0.05\nmissing_share_max = {share}\n");
+    let long = "0.12345678901234567";
+    let rows = [
+        ("alpha = 0.05", "alpha = 0.123456789012345".to_owned(), ""),
+        ("alpha = 0.05", format!("alpha = {long}"), digits),
+        ("alpha = 0.05\n", share("0.123456789012345"), ""),
+        ("alpha = 0.05\n", share(long), digits),
+        (primary, margin("0.123456789012345"), ""),
+        (primary, margin(long), digits),
+        (primary, margin("-0.05"), "a margin is more than 0"),
+        (primary, looks("0.25"), ""),
+        (primary, looks(long), digits),
+        (primary, time("0.001"), ""),
+        (primary, time("2592000"), ""),
+        (primary, time("0.0005"), "finer than a millisecond"),
+        (primary, time("2592000.5"), "2592000 or less"),
+        (primary, cost("0, 0.000001, 999999999"), ""),
+        (primary, cost("2, 0.0000001"), "finer than a micro-dollar"),
+        (primary, cost("-1"), "from 0 to 999999999"),
+    ];
+    for (from, to, message) in rows {
+        let found = edited(from, &to).err().unwrap_or_default();
+        let said: Vec<&str> = found.iter().map(|one| one.message.as_str()).collect();
+        match message {
+            "" => assert_eq!(said, Vec::<&str>::new(), "{to}"),
+            message => {
+                assert!(
+                    said.len() == 1 && said[0].contains(message),
+                    "{to}: {said:?}"
+                );
+                assert_eq!(found[0].code, Code::Range, "{to}");
+            }
+        }
     }
 }

@@ -14,7 +14,6 @@ use std::path::{Path, PathBuf};
 
 use prereg::folder::DiskFolder;
 use prereg::protocol::check::{Checked, check};
-use prereg::protocol::draft::Analysis;
 use prereg::protocol::registration::Registration;
 use prereg::protocol::shape;
 use prereg::report::explain::explain;
@@ -87,15 +86,12 @@ fn a_reformatted_protocol_is_said_in_the_same_words() {
 
 /// Puts a value where the annotated protocol leaves a key out, or has it empty.
 fn complete(value: &mut Value) {
-    let comparison = json!({
-        "estimand": "available", "effect": "paired_diff", "test": "sign_flip",
-        "interval": "tango", "alternative": "greater", "objective": "non_inferiority",
-        "margin": 0.05,
-    });
-    let with = |more: Value| {
-        let mut all = comparison.as_object().unwrap().clone();
-        all.extend(more.as_object().unwrap().clone());
-        Value::Object(all)
+    let comparison = |outcome: &str, margin: Value| {
+        json!({
+            "outcome": outcome, "estimand": "available", "effect": "paired_diff",
+            "test": "sign_flip", "interval": "tango", "alternative": "greater",
+            "objective": "non_inferiority", "margin": margin,
+        })
     };
     let digest = "0123456789abcdef".repeat(4);
     let probe = json!({
@@ -138,19 +134,22 @@ fn complete(value: &mut Value) {
         ("/probes/1", probe),
         ("/analysis/inference", json!("tasks_sampled")),
         ("/analysis/resamples", json!(9999)),
-        ("/analysis/primary", with(json!({ "outcome": "resolved" }))),
         (
-            "/analysis/secondary/0",
-            with(json!({ "id": "false", "outcome": "false_claim", "margin": 0.06 })),
+            "/analysis/primary",
+            comparison("resolved", json!({ "num": 1, "den": 20 })),
+        ),
+        (
+            "/analysis/secondary/0/comparison",
+            comparison("false_claim", json!({ "num": 3, "den": 50 })),
         ),
         ("/analysis/multiplicity/gate", json!("primary")),
         (
             "/analysis/looks",
-            json!({ "fractions": [0.5, 1.0], "spending": "obf", "under_run": "spend_to_t", "evalue": true }),
+            json!({ "fractions": [{ "num": 1, "den": 2 }, { "num": 1, "den": 1 }], "spending": "obf", "under_run": "spend_to_t", "evalue": true }),
         ),
         (
             "/analysis/descriptive",
-            json!({ "pass_at": [1, 3], "pass_hat": [2], "time_to_success": { "limit_s": 3600 }, "cost_effectiveness": { "lambda": [1, 10] }, "subgroups": ["repo"] }),
+            json!({ "pass_at": [1, 3], "pass_hat": [2], "time_to_success": { "limit": 3_600_000_000_u64 }, "cost_effectiveness": { "lambda": [1_000_000, 2_500_000] }, "subgroups": ["repo"] }),
         ),
         ("/outcomes/2/missing", json!(1)),
     ];
@@ -164,14 +163,8 @@ fn complete(value: &mut Value) {
     }
 }
 
-/// Reads a registration whose analysis can be read too.
 fn read(value: &Value) -> Option<Registration> {
-    let registration: Registration = serde_json::from_value(value.clone()).ok()?;
-    let analysis = registration.protocol.analysis.clone();
-    match analysis.map(serde_json::from_value::<Analysis>) {
-        Some(Err(_)) => None,
-        _ => Some(registration),
-    }
+    serde_json::from_value(value.clone()).ok()
 }
 
 /// Returns every word that some key of the language can have.
@@ -258,12 +251,6 @@ fn others(value: &Value) -> Vec<Value> {
     others
 }
 
-/// Returns whether a change cannot be made by any protocol that passes its checks.
-fn is_never_resolved(pointer: &str, other: &Value) -> bool {
-    // An analysis always says whether it is sealed, and its keys are absent rather than null.
-    pointer == "/protocol/analysis/seal" && other.is_null()
-}
-
 /// What was tried on a registration.
 #[derive(Default)]
 struct Tried {
@@ -293,7 +280,7 @@ fn try_all(value: &Value, checked: &Checked) -> Tried {
                 let Some(registration) = read(&changed) else {
                     continue;
                 };
-                if registration == whole || is_never_resolved(&pointer, other) {
+                if registration == whole {
                     continue;
                 }
                 valid += 1;

@@ -117,12 +117,6 @@ fn is_plain(value: &Value) -> bool {
     }
 }
 
-/// Returns a value with each number as its canonical spelling reads.
-pub fn respelled(value: &Value) -> Value {
-    // What was written canonically can be read again.
-    serde_json::from_slice(&bytes(value)).unwrap_or_else(|_| value.clone())
-}
-
 /// Returns the canonical JSON of a value as a text.
 pub fn text(value: &Value) -> String {
     // JSON is UTF-8, so this cannot fail.

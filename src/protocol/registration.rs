@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::canonical;
 use super::model::Protocol;
@@ -77,7 +77,7 @@ fn compare(mine: &Value, theirs: &Value, path: &str, found: &mut Vec<String>) {
         }
     };
     match (mine, theirs) {
-        (Value::Object(a), Value::Object(b)) => {
+        (Value::Object(a), Value::Object(b)) if !is_fraction(a) => {
             let keys: std::collections::BTreeSet<&String> = a.keys().chain(b.keys()).collect();
             for key in keys {
                 compare(
@@ -95,5 +95,27 @@ fn compare(mine: &Value, theirs: &Value, path: &str, found: &mut Vec<String>) {
         }
         _ if mine == theirs => {}
         _ => found.push(path.to_owned()),
+    }
+}
+
+/// Returns whether an object is an exact fraction, which is one value to whoever wrote it.
+fn is_fraction(object: &Map<String, Value>) -> bool {
+    object.len() == 2 && object.contains_key("num") && object.contains_key("den")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_fraction_differs_as_a_whole() {
+        let of =
+            |num: u64, den: u64| json!({ "analysis": { "alpha": { "num": num, "den": den } } });
+        let mut found = Vec::new();
+        compare(&of(1, 20), &of(1, 100), "", &mut found);
+        compare(&of(1, 20), &of(1, 20), "", &mut found);
+        assert_eq!(found, ["analysis.alpha"]);
     }
 }

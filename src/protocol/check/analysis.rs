@@ -1,36 +1,27 @@
-//! Checks that the analysis names what exists and can work.
-
-use serde_json::Value;
+//! Checks that the analysis names what exists and can work, and writes its defaults out.
 
 use super::Checker;
-use crate::protocol::canonical;
+use super::literals::exact;
 use crate::protocol::defect::{Code, Defect, Place};
-use crate::protocol::draft::{
-    Analysis, Comparison, Draft, Effect, Interval, Objective, OutcomeKind, Secondary, Test,
-};
+use crate::protocol::draft::{self, Draft};
 use crate::protocol::frame::{self, Task};
-use crate::units::Share;
+use crate::protocol::model::{
+    Analysis, Cluster, Comparison, CostEffectiveness, Descriptive, Effect, Interval, Looks,
+    Multiplicity, Objective, OutcomeKind, Secondary, Test, TimeToSuccess,
+};
+use crate::protocol::source::child;
+use crate::units::{Micros, Money, Ratio, Share};
 
-/// Keys of a comparison with its pointer; what a secondary leaves out is the primary's.
-struct Asked<'d> {
-    table: String,
-    outcome: &'d str,
-    test: Option<Test>,
-    objective: Option<Objective>,
-    margin: Option<f64>,
-    effect: Option<Effect>,
-    interval: Option<Interval>,
-}
+/// The level where none is given.
+const ALPHA: Share = Share { num: 1, den: 20 };
+
+/// The largest share of missing slots where none is given.
+const MISSING_SHARE_MAX: Share = Share { num: 1, den: 10 };
 
 impl Checker<'_> {
-    /// Checks the analysis; returns it with its defaults written out.
-    pub(super) fn analysis(
-        &mut self,
-        draft: &Draft,
-        value: &Value,
-        tasks: &[Task],
-    ) -> Option<Value> {
-        let Some(analysis) = &draft.analysis else {
+    /// Checks how the answer is computed.
+    pub(super) fn analysis(&mut self, draft: &Draft, tasks: &[Task]) -> Option<Analysis> {
+        let Some(given) = &draft.analysis else {
             if !draft.is_matrix() && !self.was_refused("/analysis") {
                 self.missing(
                     "",
@@ -40,68 +31,105 @@ impl Checker<'_> {
             }
             return None;
         };
-        self.compared(draft, analysis);
-        self.cluster(draft, analysis, tasks);
-        self.looks(analysis);
-        let share = self.share(
-            "/analysis/missing_share_max",
-            analysis.missing_share_max.as_ref(),
-        );
-        let slip = self.primary(draft, analysis);
-        self.secondaries(draft, analysis, slip.as_deref());
-        self.passes(draft, analysis);
-        self.multiplicity(analysis);
-        self.subgroups(draft, analysis, tasks);
-        Some(with_defaults(value.get("analysis")?, share))
+        self.compared(draft, given);
+        self.multiplicity(given);
+        let alpha = given.alpha;
+        let alpha = alpha.and_then(|alpha| self.exact("/analysis/alpha", alpha));
+        let share = given.missing_share_max.as_ref();
+        let missing_share_max = self.share("/analysis/missing_share_max", share);
+        let primary = primary_of(&given.primary);
+        let slip = self.primary(draft, given, &primary);
+        let secondary = self.secondaries(draft, given, &primary, slip.as_deref());
+        let descriptive = given.descriptive.as_ref();
+        Some(Analysis {
+            reference: given.reference.0.clone(),
+            treatments: given.treatments.iter().map(|arm| arm.0.clone()).collect(),
+            alpha: alpha.unwrap_or(ALPHA),
+            cluster: self.cluster(draft, given, tasks),
+            inference: given.inference,
+            resamples: given.resamples,
+            missing_share_max: missing_share_max.unwrap_or(MISSING_SHARE_MAX),
+            seal: given.seal.unwrap_or(true),
+            primary,
+            secondary,
+            multiplicity: given.multiplicity.as_ref().map(multiplicity_of),
+            looks: given.looks.as_ref().map(|looks| self.looks(looks)),
+            descriptive: descriptive.map(|given| self.descriptive(draft, given, tasks)),
+        })
     }
 
     /// Checks the comparison that decides; returns why its test cannot be made.
-    fn primary(&mut self, draft: &Draft, analysis: &Analysis) -> Option<String> {
-        let primary = &analysis.primary;
+    fn primary(
+        &mut self,
+        draft: &Draft,
+        analysis: &draft::Analysis,
+        primary: &Comparison,
+    ) -> Option<String> {
         let table = "/analysis/primary";
-        let asked = of_primary(primary);
-        let place = Place::Value(format!("{}/outcome", asked.table));
-        self.known_outcome(draft, place, asked.outcome);
-        self.asked_margin(draft, &asked);
-        self.asked_interval(draft, analysis, &asked);
-        let slip = test_slip(draft, analysis, &asked);
+        let place = Place::Value(child(table, "outcome"));
+        self.known_outcome(draft, place, &primary.outcome);
+        self.asked_margin(draft, table, primary, analysis.primary.margin);
+        self.asked_interval(draft, analysis, table, primary);
+        let slip = test_slip(draft, analysis, primary);
         if let Some(slip) = &slip {
-            let place = Place::Value(format!("{table}/test"));
-            self.refuse(Code::Analysis, place, slip);
+            self.refuse(Code::Analysis, Place::Value(child(table, "test")), slip);
         }
         slip
     }
 
     /// Checks the further comparisons; `slip` is why the primary's test cannot be made.
-    fn secondaries(&mut self, draft: &Draft, analysis: &Analysis, slip: Option<&str>) {
+    fn secondaries(
+        &mut self,
+        draft: &Draft,
+        analysis: &draft::Analysis,
+        primary: &Comparison,
+        slip: Option<&str>,
+    ) -> Vec<Secondary> {
         let ids = analysis
             .secondary
             .iter()
             .enumerate()
             .map(|(i, one)| (format!("/analysis/secondary/{i}/id"), one.id.0.as_str()));
         self.distinct(ids);
-        for (i, secondary) in analysis.secondary.iter().enumerate() {
-            let asked = of_secondary(i, secondary, &analysis.primary);
-            let place = Place::Value(format!("{}/outcome", asked.table));
-            self.known_outcome(draft, place, asked.outcome);
-            if secondary.objective.is_some() || secondary.margin.is_some() {
-                self.asked_margin(draft, &asked);
-            }
-            if secondary.interval.is_some() || secondary.effect.is_some() {
-                self.asked_interval(draft, analysis, &asked);
-            }
-            // What the primary's test cannot do is told there.
-            let own = test_slip(draft, analysis, &asked);
-            if let Some(own) =
-                own.filter(|own| secondary.test.is_some() || Some(own.as_str()) != slip)
-            {
-                let place = Place::Value(format!("{}/test", asked.table));
-                self.refuse(Code::Analysis, place, own);
-            }
+        let given = analysis.secondary.iter().enumerate();
+        given
+            .map(|(i, given)| {
+                let table = format!("/analysis/secondary/{i}");
+                let comparison = secondary_of(given, primary);
+                self.secondary(draft, analysis, &table, given, &comparison, slip);
+                Secondary {
+                    id: given.id.0.clone(),
+                    comparison,
+                }
+            })
+            .collect()
+    }
+
+    /// Checks what a further comparison asks for itself; the rest is told at the primary.
+    fn secondary(
+        &mut self,
+        draft: &Draft,
+        analysis: &draft::Analysis,
+        table: &str,
+        given: &draft::Secondary,
+        comparison: &Comparison,
+        slip: Option<&str>,
+    ) {
+        let place = Place::Value(child(table, "outcome"));
+        self.known_outcome(draft, place, &comparison.outcome);
+        if given.objective.is_some() || given.margin.is_some() {
+            self.asked_margin(draft, table, comparison, given.margin);
+        }
+        if given.interval.is_some() || given.effect.is_some() {
+            self.asked_interval(draft, analysis, table, comparison);
+        }
+        let own = test_slip(draft, analysis, comparison);
+        if let Some(own) = own.filter(|own| given.test.is_some() || Some(own.as_str()) != slip) {
+            self.refuse(Code::Analysis, Place::Value(child(table, "test")), own);
         }
     }
 
-    fn compared(&mut self, draft: &Draft, analysis: &Analysis) {
+    fn compared(&mut self, draft: &Draft, analysis: &draft::Analysis) {
         let reference = &analysis.reference.0;
         let place = Place::Value("/analysis/reference".to_owned());
         self.known_arm(draft, place, reference);
@@ -122,13 +150,15 @@ impl Checker<'_> {
         }
     }
 
-    fn cluster(&mut self, draft: &Draft, analysis: &Analysis, tasks: &[Task]) {
-        let Some(field) = analysis.cluster.as_deref().filter(|field| *field != "none") else {
-            return;
-        };
-        let message = format!("`{field}` is not a field of the tasks, nor \"none\"");
-        let place = Place::Value("/analysis/cluster".to_owned());
-        self.task_field(draft, tasks, place, field, message);
+    /// Reads which tasks are related.
+    fn cluster(&mut self, draft: &Draft, analysis: &draft::Analysis, tasks: &[Task]) -> Cluster {
+        let cluster = cluster_of(analysis);
+        if let Some(field) = cluster.field() {
+            let message = format!("`{field}` is not a field of the tasks, nor \"none\"");
+            let place = Place::Value("/analysis/cluster".to_owned());
+            self.task_field(draft, tasks, place, field, message);
+        }
+        cluster
     }
 
     /// Refuses a name that no field of the tasks has, neither in the frame nor as declared.
@@ -150,24 +180,32 @@ impl Checker<'_> {
         self.unknown(Code::Analysis, place, message, field, &known);
     }
 
-    /// Refuses looks that are not at ever larger shares of the drawn tasks.
-    fn looks(&mut self, analysis: &Analysis) {
-        let fractions = analysis.looks.iter().flat_map(|looks| &looks.fractions);
+    /// Reads the looks, which are at ever larger shares of the drawn tasks.
+    fn looks(&mut self, given: &draft::Looks) -> Looks {
         let mut before = 0.0;
-        for (i, fraction) in fractions.enumerate() {
-            if !(*fraction > before && *fraction <= 1.0) {
-                let place = Place::Value(format!("/analysis/looks/fractions/{i}"));
+        let mut fractions = Vec::new();
+        for (i, fraction) in given.fractions.iter().enumerate() {
+            let place = format!("/analysis/looks/fractions/{i}");
+            if *fraction > before && *fraction <= 1.0 {
+                fractions.extend(self.exact::<Share>(&place, *fraction));
+            } else {
                 let message = format!(
                     "`{fraction}` is out of order: looks are at shares of the drawn tasks, each above the one before it and at most 1"
                 );
-                self.refuse(Code::Range, place, message);
+                self.refuse(Code::Range, Place::Value(place), message);
             }
             before = fraction.max(before);
+        }
+        Looks {
+            fractions,
+            spending: given.spending,
+            under_run: given.under_run,
+            evalue: given.evalue,
         }
     }
 
     /// Refuses secondaries and several treatments that share no level.
-    fn multiplicity(&mut self, analysis: &Analysis) {
+    fn multiplicity(&mut self, analysis: &draft::Analysis) {
         let several = !analysis.secondary.is_empty() || analysis.treatments.len() > 1;
         if several && analysis.multiplicity.is_none() && !self.was_refused("/analysis/multiplicity")
         {
@@ -179,25 +217,98 @@ impl Checker<'_> {
         }
     }
 
-    /// Refuses subgroups by a field that tasks do not have.
-    fn subgroups(&mut self, draft: &Draft, analysis: &Analysis, tasks: &[Task]) {
-        let descriptive = analysis.descriptive.as_ref();
-        let fields = descriptive.and_then(|descriptive| descriptive.subgroups.as_ref());
-        for (i, field) in fields.into_iter().flatten().enumerate() {
+    /// Reads what is described without a test.
+    fn descriptive(
+        &mut self,
+        draft: &Draft,
+        given: &draft::Descriptive,
+        tasks: &[Task],
+    ) -> Descriptive {
+        let time = given.time_to_success.as_ref();
+        let cost = given.cost_effectiveness.as_ref();
+        Descriptive {
+            pass_at: self.passes(draft, "pass_at", given.pass_at.as_deref()),
+            pass_hat: self.passes(draft, "pass_hat", given.pass_hat.as_deref()),
+            time_to_success: time.and_then(|given| self.time_to_success(given)),
+            cost_effectiveness: cost.map(|given| self.cost_effectiveness(given)),
+            subgroups: self.subgroups(draft, given.subgroups.as_deref(), tasks),
+        }
+    }
+
+    /// Reads in how many repeats passes are looked for; no more than there are.
+    fn passes(&mut self, draft: &Draft, key: &str, given: Option<&[u32]>) -> Vec<u32> {
+        let given = given.unwrap_or_default();
+        let repeats = draft.repeats();
+        for (i, k) in given.iter().enumerate() {
+            if *k == 0 || *k > repeats {
+                let place = Place::Value(format!("/analysis/descriptive/{key}/{i}"));
+                let message = format!("`{k}` must be from 1 to the {repeats} repeats of a task");
+                self.refuse(Code::Range, place, message);
+            }
+        }
+        given.to_vec()
+    }
+
+    /// Reads a limit in seconds; like every duration it is in whole milliseconds.
+    fn time_to_success(&mut self, given: &draft::TimeToSuccess) -> Option<TimeToSuccess> {
+        let seconds = exact::<Ratio>(given.limit_s);
+        let millis = seconds.and_then(|limit| Some((limit.num.checked_mul(1_000)?, limit.den)));
+        let whole = millis.filter(|(num, den)| num % den == 0);
+        if whole.is_none() {
+            let place = Place::Value("/analysis/descriptive/time_to_success/limit_s".to_owned());
+            let message = format!(
+                "`{}` is finer than a millisecond; write at most three decimals",
+                given.limit_s
+            );
+            self.refuse(Code::Range, place, message);
+        }
+        whole.map(|(num, den)| TimeToSuccess {
+            limit: Micros((num / den).saturating_mul(1_000)),
+        })
+    }
+
+    /// Reads prices in USD.
+    fn cost_effectiveness(&mut self, given: &draft::CostEffectiveness) -> CostEffectiveness {
+        let mut lambda = Vec::new();
+        for (i, price) in given.lambda.iter().enumerate() {
+            let money = format!("{price} USD").parse::<Money>();
+            if money.is_err() {
+                let place = format!("/analysis/descriptive/cost_effectiveness/lambda/{i}");
+                let message =
+                    format!("`{price}` is finer than a micro-dollar; write at most six decimals");
+                self.refuse(Code::Range, Place::Value(place), message);
+            }
+            lambda.extend(money);
+        }
+        CostEffectiveness { lambda }
+    }
+
+    /// Reads by which fields of the tasks subgroups are formed.
+    fn subgroups(
+        &mut self,
+        draft: &Draft,
+        given: Option<&[String]>,
+        tasks: &[Task],
+    ) -> Vec<String> {
+        let given = given.unwrap_or_default();
+        for (i, field) in given.iter().enumerate() {
             let place = Place::Value(format!("/analysis/descriptive/subgroups/{i}"));
             let message = format!("`{field}` is not a field of the tasks");
             self.task_field(draft, tasks, place, field, message);
         }
+        given.to_vec()
     }
 
     /// Refuses an interval or an effect that cannot be computed from what it is asked of.
-    fn asked_interval(&mut self, draft: &Draft, analysis: &Analysis, asked: &Asked<'_>) {
-        let table = &asked.table;
-        let binary = is_binary(draft, asked.outcome);
-        let clustered = analysis
-            .cluster
-            .as_deref()
-            .is_some_and(|field| field != "none");
+    fn asked_interval(
+        &mut self,
+        draft: &Draft,
+        analysis: &draft::Analysis,
+        table: &str,
+        asked: &Comparison,
+    ) {
+        let binary = is_binary(draft, &asked.outcome);
+        let clustered = cluster_of(analysis).field().is_some();
         let of_pairs = matches!(
             asked.interval,
             Some(Interval::Tango | Interval::Newcombe | Interval::AgrestiMin)
@@ -221,64 +332,33 @@ impl Checker<'_> {
         }
     }
 
-    fn asked_margin(&mut self, draft: &Draft, asked: &Asked<'_>) {
-        let table = &asked.table;
+    /// Refuses a margin that does not fit its objective; `given` is as the table itself has it.
+    fn asked_margin(&mut self, draft: &Draft, table: &str, asked: &Comparison, given: Option<f64>) {
         let margin = Place::Value(format!("{table}/margin"));
-        match (asked.objective, asked.margin) {
-            (Some(Objective::NonInferiority | Objective::Equivalence), None)
-                if !self.was_refused(&format!("{table}/margin")) =>
-            {
-                self.refuse(
-                    Code::Analysis,
-                    Place::Value(format!("{table}/objective")),
-                    "this objective needs `margin`: the largest difference that does not matter",
-                );
-            }
-            (Some(Objective::NonInferiority | Objective::Equivalence), Some(size))
-                if size <= 0.0 =>
-            {
-                self.refuse(
-                    Code::Range,
-                    margin,
-                    "a margin is more than 0: the largest difference that does not matter",
-                );
-            }
-            (Some(Objective::NonInferiority | Objective::Equivalence), Some(size))
-                if size > 1.0 && is_binary(draft, asked.outcome) =>
-            {
-                self.refuse(
-                    Code::Range,
-                    margin,
-                    "two shares differ by at most 1; a margin above that can never be missed",
-                );
-            }
-            (Some(Objective::Superiority), Some(_)) => self.refuse(
+        let superiority = asked.objective == Objective::Superiority;
+        match given {
+            None if superiority || self.was_refused(&format!("{table}/margin")) => {}
+            None => self.refuse(
+                Code::Analysis,
+                Place::Value(format!("{table}/objective")),
+                "this objective needs `margin`: the largest difference that does not matter",
+            ),
+            Some(_) if superiority => self.refuse(
                 Code::Analysis,
                 margin,
                 "superiority has no margin; remove it, or choose another objective",
             ),
-            _ => {}
-        }
-    }
-
-    /// Refuses passes in more repeats than there are.
-    fn passes(&mut self, draft: &Draft, analysis: &Analysis) {
-        let Some(descriptive) = &analysis.descriptive else {
-            return;
-        };
-        let repeats = draft.repeats();
-        for (key, list) in [
-            ("pass_at", &descriptive.pass_at),
-            ("pass_hat", &descriptive.pass_hat),
-        ] {
-            for (i, k) in list.iter().flatten().enumerate() {
-                if *k == 0 || *k > repeats {
-                    let place = Place::Value(format!("/analysis/descriptive/{key}/{i}"));
-                    let message =
-                        format!("`{k}` must be from 1 to the {repeats} repeats of a task");
-                    self.refuse(Code::Range, place, message);
-                }
-            }
+            Some(size) if size <= 0.0 => self.refuse(
+                Code::Range,
+                margin,
+                "a margin is more than 0: the largest difference that does not matter",
+            ),
+            Some(size) if size > 1.0 && is_binary(draft, &asked.outcome) => self.refuse(
+                Code::Range,
+                margin,
+                "two shares differ by at most 1; a margin above that can never be missed",
+            ),
+            Some(size) => _ = self.exact::<Ratio>(&format!("{table}/margin"), size),
         }
     }
 }
@@ -290,13 +370,11 @@ fn is_binary(draft: &Draft, outcome: &str) -> bool {
 }
 
 /// Says why a test cannot be made on what it is asked of.
-fn test_slip(draft: &Draft, analysis: &Analysis, asked: &Asked<'_>) -> Option<String> {
+fn test_slip(draft: &Draft, analysis: &draft::Analysis, asked: &Comparison) -> Option<String> {
     let outcome = draft.outcomes.iter().find(|one| one.id.0 == asked.outcome);
     let binary = outcome.is_none_or(|outcome| outcome.kind == OutcomeKind::Binary);
-    let mcnemar = matches!(asked.test, Some(Test::McnemarExact | Test::McnemarMid));
-    let paired = mcnemar || asked.test == Some(Test::Wilcoxon);
-    let cluster = analysis.cluster.as_deref();
-    let clustered = cluster.is_some_and(|field| field != "none");
+    let mcnemar = matches!(asked.test, Test::McnemarExact | Test::McnemarMid);
+    let paired = mcnemar || asked.test == Test::Wilcoxon;
     let repeats = draft.repeats();
     if mcnemar && !binary {
         Some("a McNemar test needs a binary outcome".to_owned())
@@ -304,7 +382,7 @@ fn test_slip(draft: &Draft, analysis: &Analysis, asked: &Asked<'_>) -> Option<St
         Some(format!(
             "a McNemar test needs one repeat of each task, and here are {repeats}; use sign_flip or t_cr2"
         ))
-    } else if paired && clustered {
+    } else if paired && cluster_of(analysis).field().is_some() {
         Some(
             "this test takes tasks for unrelated; with `cluster` use t_cr2 or sign_flip".to_owned(),
         )
@@ -313,47 +391,47 @@ fn test_slip(draft: &Draft, analysis: &Analysis, asked: &Asked<'_>) -> Option<St
     }
 }
 
-fn of_primary(primary: &Comparison) -> Asked<'_> {
-    Asked {
-        table: "/analysis/primary".to_owned(),
-        outcome: &primary.outcome.0,
-        test: primary.test,
-        objective: primary.objective,
-        margin: primary.margin,
-        effect: primary.effect,
-        interval: primary.interval,
+/// Returns which tasks are related.
+fn cluster_of(analysis: &draft::Analysis) -> Cluster {
+    match analysis.cluster.as_deref() {
+        None | Some("none") => Cluster::None,
+        Some(field) => Cluster::Field(field.to_owned()),
     }
 }
 
-fn of_secondary<'d>(i: usize, one: &'d Secondary, primary: &'d Comparison) -> Asked<'d> {
-    // A secondary that asks for something else does not inherit the margin of the primary.
-    let inherited = one.objective.is_none().then_some(primary.margin).flatten();
-    Asked {
-        table: format!("/analysis/secondary/{i}"),
-        outcome: &one.outcome.0,
-        test: one.test.or(primary.test),
-        objective: one.objective.or(primary.objective),
-        margin: one.margin.or(inherited),
-        effect: one.effect.or(primary.effect),
-        interval: one.interval.or(primary.interval),
+/// Returns the comparison that decides; a margin that cannot be read is told elsewhere.
+fn primary_of(given: &draft::Comparison) -> Comparison {
+    Comparison {
+        outcome: given.outcome.0.clone(),
+        estimand: given.estimand,
+        effect: given.effect,
+        test: given.test,
+        interval: given.interval,
+        alternative: given.alternative,
+        objective: given.objective,
+        margin: given.margin.and_then(exact),
     }
 }
 
-/// Returns the analysis with its defaults, and each number as every reader spells it.
-fn with_defaults(analysis: &Value, missing_share_max: Option<Share>) -> Value {
-    let mut analysis = canonical::respelled(analysis);
-    let share = missing_share_max.map_or("1/10".to_owned(), |share| share.to_string());
-    let defaults = [
-        ("alpha", Value::from(0.05)),
-        ("cluster", Value::from("none")),
-        ("seal", Value::from(true)),
-    ];
-    if let Some(object) = analysis.as_object_mut() {
-        for (key, value) in defaults {
-            object.entry(key).or_insert(value);
-        }
-        // One spelling of a share, however it was written.
-        object.insert("missing_share_max".to_owned(), Value::from(share));
+/// Returns a further comparison; what it leaves out is the primary's.
+fn secondary_of(given: &draft::Secondary, primary: &Comparison) -> Comparison {
+    // One that is to show something else does not take the primary's margin.
+    let inherited = given.objective.is_none().then_some(primary.margin);
+    Comparison {
+        outcome: given.outcome.0.clone(),
+        estimand: given.estimand.unwrap_or(primary.estimand),
+        effect: given.effect.or(primary.effect),
+        test: given.test.unwrap_or(primary.test),
+        interval: given.interval.or(primary.interval),
+        alternative: given.alternative.or(primary.alternative),
+        objective: given.objective.unwrap_or(primary.objective),
+        margin: given.margin.and_then(exact).or(inherited.flatten()),
     }
-    analysis
+}
+
+fn multiplicity_of(given: &draft::Multiplicity) -> Multiplicity {
+    Multiplicity {
+        method: given.method,
+        gate: given.gate,
+    }
 }

@@ -5,13 +5,17 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::weakness::Finding;
-use crate::protocol::draft::{Alternative, Analysis, Comparison, Draft, Objective, Test};
+use crate::protocol::draft::Draft;
 use crate::protocol::frame::Task;
-use crate::units::Share;
+use crate::protocol::model::{Alternative, Analysis, Comparison, Objective, Test};
 
 /// Says that the primary test cannot reach its level, whatever the runs say.
-pub(super) fn few_tasks(draft: &Draft, tasks: &[Task], drawn: &[usize]) -> Option<Finding> {
-    let analysis = draft.analysis.as_ref()?;
+pub(super) fn few_tasks(
+    draft: &Draft,
+    analysis: &Analysis,
+    tasks: &[Task],
+    drawn: &[usize],
+) -> Option<Finding> {
     let units = match &draft.draw {
         // The tasks of an open frame are added later, no more than are drawn.
         Some(draw) if draft.tasks.is_open() => usize::try_from(draw.size?).ok()?,
@@ -20,9 +24,9 @@ pub(super) fn few_tasks(draft: &Draft, tasks: &[Task], drawn: &[usize]) -> Optio
     if units == 0 {
         return None;
     }
-    let test = analysis.primary.test?;
+    let test = analysis.primary.test;
     let halvings = halvings(test, &analysis.primary, units)?;
-    let level: Share = analysis.alpha.unwrap_or(0.05).to_string().parse().ok()?;
+    let level = analysis.alpha;
     // Each way to adjust gives the smallest of m values of p the level alpha / m.
     let shared = u128::from(level.den) * analysis.treatments.len().max(1) as u128;
     let ways = |halvings: usize| 1_u128 << halvings.min(63);
@@ -34,7 +38,7 @@ pub(super) fn few_tasks(draft: &Draft, tasks: &[Task], drawn: &[usize]) -> Optio
         Test::TCr2 => 1,
         _ => (1..63).find(|more| reached(halvings + more)).unwrap_or(63),
     };
-    let what = match cluster(analysis) {
+    let what = match analysis.cluster.field() {
         Some(_) => "cluster",
         None => "task",
     };
@@ -64,7 +68,7 @@ pub(super) fn few_tasks(draft: &Draft, tasks: &[Task], drawn: &[usize]) -> Optio
 /// test needs two units to see any spread.
 fn halvings(test: Test, primary: &Comparison, units: usize) -> Option<usize> {
     let sides = match (primary.alternative, primary.objective) {
-        (None | Some(Alternative::TwoSided), None | Some(Objective::Superiority)) => 1,
+        (None | Some(Alternative::TwoSided), Objective::Superiority) => 1,
         _ => 0,
     };
     match test {
@@ -75,14 +79,9 @@ fn halvings(test: Test, primary: &Comparison, units: usize) -> Option<usize> {
     }
 }
 
-/// Returns the field whose equal values make tasks a cluster, if one does.
-fn cluster(analysis: &Analysis) -> Option<&str> {
-    analysis.cluster.as_deref().filter(|field| *field != "none")
-}
-
 /// Returns how many units there are to compare: drawn tasks, or their clusters.
 fn units(analysis: &Analysis, tasks: &[Task], drawn: &[usize]) -> usize {
-    let Some(field) = cluster(analysis) else {
+    let Some(field) = analysis.cluster.field() else {
         return drawn.len();
     };
     let values = drawn.iter().map(|i| tasks[*i].fields.get(field));

@@ -1,5 +1,7 @@
 //! Reads literals whose spelling the shape accepted, and refuses those that are out of range.
 
+use std::str::FromStr;
+
 use serde_json::Value;
 
 use super::Checker;
@@ -51,9 +53,8 @@ impl Checker<'_> {
     /// Reads a share; from 0 to 1.
     pub(super) fn share(&mut self, pointer: &str, text: Option<&ShareText>) -> Option<Share> {
         let text = match &text?.0 {
-            Value::String(text) => text.clone(),
-            // Without an exponent, which a fraction cannot be read from.
-            number => number.as_f64().unwrap_or(-1.0).to_string(),
+            Value::String(text) => text,
+            number => return self.exact(pointer, number.as_f64()?),
         };
         let share = text.parse().ok();
         if share.is_none() {
@@ -61,6 +62,17 @@ impl Checker<'_> {
             self.refuse(Code::Range, Place::Value(pointer.to_owned()), message);
         }
         share
+    }
+
+    /// Reads a number as the exact quantity that its digits say; its range is the shape's.
+    pub(super) fn exact<Q: FromStr>(&mut self, pointer: &str, number: f64) -> Option<Q> {
+        let exact = exact(number);
+        if exact.is_none() {
+            let message =
+                format!("`{number}` has more digits than are held exactly; write at most 15");
+            self.refuse(Code::Range, Place::Value(pointer.to_owned()), message);
+        }
+        exact
     }
 
     /// Reads a time; one that a calendar has.
@@ -74,4 +86,10 @@ impl Checker<'_> {
             }
         }
     }
+}
+
+/// Returns the exact quantity that a number's digits say.
+pub(super) fn exact<Q: FromStr>(number: f64) -> Option<Q> {
+    // Written without an exponent, and with no more digits than tell it from other numbers.
+    number.to_string().parse().ok()
 }

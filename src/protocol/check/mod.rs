@@ -146,7 +146,7 @@ impl Checker<'_> {
     fn meaning(&mut self, draft: &Draft, value: &Value) -> Option<Checked> {
         let unenforced = enforced::unenforced(draft, value);
         let tasks = self.tasks(draft);
-        let protocol = self.protocol(draft, value, &tasks)?;
+        let protocol = self.protocol(draft, &tasks)?;
         let drawn = frame::draw(&protocol, &tasks);
         if !tasks.is_empty() {
             self.files_of_tasks(&protocol, &tasks, &drawn);
@@ -170,7 +170,7 @@ impl Checker<'_> {
         })
     }
 
-    fn protocol(&mut self, draft: &Draft, value: &Value, tasks: &[Task]) -> Option<Protocol> {
+    fn protocol(&mut self, draft: &Draft, tasks: &[Task]) -> Option<Protocol> {
         let scopes = self.scopes(draft, tasks);
         let allocation = self.allocation(draft);
         let execution = self.execution(draft);
@@ -202,7 +202,7 @@ impl Checker<'_> {
         let actors = self.actors(draft);
         self.templates(draft, tasks);
         let attempts = self.attempts(draft);
-        let analysis = self.analysis(draft, value, tasks);
+        let analysis = self.analysis(draft, tasks);
         let protocol = Protocol {
             language: draft.language,
             study: self.study(draft),

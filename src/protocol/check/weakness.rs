@@ -283,7 +283,9 @@ fn one_arm_after_another(protocol: &Protocol, drawn: usize) -> bool {
 }
 
 fn too_few_tasks(subject: &Subject<'_>) -> Option<Finding> {
-    few_tasks(subject.draft, subject.tasks, &subject.drawn.confirmatory)
+    let analysis = subject.protocol.analysis.as_ref()?;
+    let drawn = &subject.drawn.confirmatory;
+    few_tasks(subject.draft, analysis, subject.tasks, drawn)
 }
 
 fn unequal_limits(subject: &Subject<'_>) -> Option<Finding> {

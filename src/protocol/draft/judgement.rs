@@ -174,8 +174,7 @@ pub struct Comparison {
     /// Over which slots the comparison goes. `as_drawn`: every drawn task, a missing value counting
     /// as `missing` says; `available`: slots that have a value; `complete_blocks`: tasks of which
     /// every slot of the compared arms has one.
-    #[schemars(required)]
-    pub estimand: Option<Estimand>,
+    pub estimand: Estimand,
     /// How the size of the effect is expressed. `paired_diff`: the mean difference within tasks;
     /// `ratio_of_means`: the treatment's mean as a multiple of the reference's; `geometric_ratio`:
     /// the same on a logarithmic scale.
@@ -183,8 +182,7 @@ pub struct Comparison {
     /// Which test decides. `t_cr2`: a t test that allows for clusters; `sign_flip`: an exact test
     /// over units; `mcnemar_exact` and `mcnemar_mid`: for one repeat and a binary outcome;
     /// `wilcoxon`: by ranks.
-    #[schemars(required)]
-    pub test: Option<Test>,
+    pub test: Test,
     /// Which confidence interval is printed with the effect. `t_cr2` and `t`: by a t distribution,
     /// with and without allowance for clusters; `tango`, `newcombe` and `agresti_min`: for paired
     /// shares; `fieller`: for a ratio; `bootstrap_percentile` and `bootstrap_bca`: by resampling.
@@ -194,8 +192,7 @@ pub struct Comparison {
     /// What is to be shown. `superiority`: that there is a difference; `non_inferiority`: that the
     /// treatment is not worse by the margin; `equivalence`: that the difference lies within the
     /// margin.
-    #[schemars(required)]
-    pub objective: Option<Objective>,
+    pub objective: Objective,
     /// The largest difference that does not matter, in the outcome's unit: more than 0. Needed for
     /// `non_inferiority` and `equivalence`, and a defect for `superiority`.
     #[schemars(extend("allOf" = [{ "exclusiveMinimum": 0 }], "examples" = [0.05]))]
@@ -317,8 +314,9 @@ pub struct Descriptive {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TimeToSuccess {
-    /// The limit in seconds, more than 0: what is not solved by then counts with the limit.
-    #[schemars(extend("exclusiveMinimum" = 0, "examples" = [3600]))]
+    /// The limit in seconds, to the millisecond: more than 0 and at most thirty days. What is not
+    /// solved by then counts with the limit.
+    #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 2_592_000, "examples" = [3600]))]
     pub limit_s: f64,
 }
 
@@ -326,7 +324,7 @@ pub struct TimeToSuccess {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CostEffectiveness {
-    /// The prices of a success, in USD, at which the net benefit is computed.
-    #[schemars(extend("examples" = [[1, 10, 50]]))]
+    /// The prices of a success, in USD to the micro-dollar, at which the net benefit is computed.
+    #[schemars(inner(range(min = 0, max = 999_999_999)), extend("examples" = [[1, 10, 50]]))]
     pub lambda: Vec<f64>,
 }

@@ -2,13 +2,16 @@
 //!
 //! These types are what is registered: their JSON is hashed, kept in the record and read back by
 //! whoever verifies. A field is added for a new word of the language; none changes its meaning.
-//! They stand in files as the draft types do: `design`, `execution`, `judgement`, `rules`.
+//! They stand in files much as the draft types do: `design`, `execution`, `judgement`, `rules`;
+//! `analysis` has one of its own.
 
+mod analysis;
 mod design;
 mod execution;
 mod judgement;
 mod rules;
 
+pub use analysis::*;
 pub use design::*;
 pub use execution::*;
 pub use judgement::*;
@@ -17,15 +20,15 @@ pub use rules::*;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::units::Time;
 
 pub use super::draft::{
-    ArmsOrder, Axis, Better, BlockKind, BudgetCounts, BudgetPer, BudgetUnknown, CauseWord,
-    Containment, DrawMethod, ErrorsIn, Estimate, Executed, Expect, FieldKind, LateReport, OrderBy,
+    Alternative, ArmsOrder, Axis, Better, BlockKind, BudgetCounts, BudgetPer, BudgetUnknown,
+    CauseWord, Containment, DrawMethod, Effect, ErrorsIn, Estimand, Estimate, Executed, Expect,
+    FieldKind, Gate, Inference, Interval, LateReport, MultiplicityMethod, Objective, OrderBy,
     OutageWindow, OutcomeKind, ProbeFormat, ReadingFrom, Retain, RunSeed, ScoreWord, Serial,
-    SplitKind, StopAt, StopScope, StudyKind, UnknownStop, Voids,
+    Spending, SplitKind, StopAt, StopScope, StudyKind, Test, UnderRun, UnknownStop, Voids,
 };
 
 /// A protocol that passed every check.
@@ -96,8 +99,8 @@ pub struct Protocol {
     pub evidence: Vec<String>,
     /// The kinds of actor that may write to the record; empty means any.
     pub actors: Vec<String>,
-    /// The analysis as it stands in the file, with defaults; computed later, bound now.
-    pub analysis: Option<Value>,
+    /// How the answer is computed from the outcomes.
+    pub analysis: Option<Analysis>,
     /// The accepted weaknesses, by code.
     pub limitations: BTreeMap<String, String>,
 }
@@ -105,11 +108,7 @@ pub struct Protocol {
 impl Protocol {
     /// Returns whether outcomes by arm are sealed until the study has ended.
     pub fn sealed(&self) -> bool {
-        let seal = self
-            .analysis
-            .as_ref()
-            .and_then(|analysis| analysis.get("seal"));
-        seal.and_then(Value::as_bool).unwrap_or(true)
+        self.analysis.as_ref().is_none_or(|analysis| analysis.seal)
     }
 
     /// Returns an arm's place in the listed order.

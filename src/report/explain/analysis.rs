@@ -1,27 +1,20 @@
 //! How the data will be analysed: what decides, and what comes besides.
 
 use super::comparison;
-use super::page::{Page, code, prose};
-use super::words::{listed, names};
-use crate::protocol::draft::{
-    Analysis, CostEffectiveness, Descriptive, Gate, IdText, Inference, Multiplicity,
-    MultiplicityMethod, TimeToSuccess,
+use super::page::{Page, code};
+use super::words::{decimal, listed, names};
+use crate::protocol::model::{
+    Analysis, Cluster, CostEffectiveness, Descriptive, Gate, Inference, Multiplicity,
+    MultiplicityMethod, Protocol, Secondary, TimeToSuccess,
 };
-use crate::protocol::model::Protocol;
-
-/// Reads the registered analysis; what is not of this language's shape is returned as it stands.
-pub(super) fn read(protocol: &Protocol) -> Option<Result<Analysis, &serde_json::Value>> {
-    let value = protocol.analysis.as_ref()?;
-    Some(serde_json::from_value(value.clone()).map_err(|_| value))
-}
+use crate::units::Money;
 
 /// Says the comparison that decides, and what holds for all.
 pub(super) fn section(page: &mut Page, protocol: &Protocol) {
     page.heading(2, "How will the data be analysed?");
-    match read(protocol) {
+    match &protocol.analysis {
         None => page.say("No analysis is registered."),
-        Some(Err(value)) => page.json("The analysis is, as it is registered", value),
-        Some(Ok(analysis)) => all(page, &analysis),
+        Some(analysis) => all(page, analysis),
     }
 }
 
@@ -42,36 +35,34 @@ fn all(page: &mut Page, analysis: &Analysis) {
         looks: _,
         descriptive: _,
     } = analysis;
-    page.item(compared(&reference.0, treatments));
+    page.item(compared(reference, treatments));
     page.item(
         "Repeats are averaged first: each task has one value for each arm, so that a comparison \
          is over tasks and not over runs.",
     );
-    page.item(units(cluster.as_deref()));
+    page.item(units(cluster));
     if let Some(inference) = inference {
         page.item(stands_for(*inference));
     }
-    if let Some(alpha) = alpha {
-        page.item(format!("The level of the tests, alpha, is {alpha}."));
-    }
+    page.item(format!(
+        "The level of the tests, alpha, is {}.",
+        decimal(alpha.num, alpha.den)
+    ));
     if let Some(resamples) = resamples {
         page.item(format!(
             "A method that resamples takes {resamples} resamples."
         ));
     }
-    if let Some(max) = missing_share_max {
-        let max = share(&max.0);
-        page.item(format!(
-            "If the share of missing slots is above {max}, the verdict is “incomplete”, whatever \
-             the p-value."
-        ));
-    }
+    page.item(format!(
+        "If the share of missing slots is above {missing_share_max}, the verdict is \
+         “incomplete”, whatever the p-value."
+    ));
     page.heading(3, "The comparison that decides (primary)");
-    comparison::primary(page, primary);
+    comparison::all(page, primary, None);
 }
 
-fn compared(reference: &str, treatments: &[IdText]) -> String {
-    let each = names(treatments.iter().map(|arm| &arm.0));
+fn compared(reference: &str, treatments: &[String]) -> String {
+    let each = names(treatments);
     match treatments.len() {
         1 => format!("{each} is compared with {}.", code(reference)),
         _ => format!(
@@ -88,20 +79,12 @@ fn stands_for(inference: Inference) -> &'static str {
     }
 }
 
-/// Writes a share as it stands in the protocol: a fraction is a text there.
-fn share(value: &serde_json::Value) -> String {
-    match value {
-        serde_json::Value::String(text) => prose(text),
-        other => other.to_string(),
-    }
-}
-
-fn units(cluster: Option<&str>) -> String {
+fn units(cluster: &Cluster) -> String {
     match cluster {
-        None | Some("none") => {
+        Cluster::None => {
             "Tasks are taken for unrelated: there are no clusters (`none`).".to_owned()
         }
-        Some(field) => format!(
+        Cluster::Field(field) => format!(
             "Tasks with the same value of their field {} are related and form a cluster.",
             code(field)
         ),
@@ -111,17 +94,19 @@ fn units(cluster: Option<&str>) -> String {
 /// Says the further comparisons, how tests share the level, and what is described.
 pub(super) fn secondary(page: &mut Page, protocol: &Protocol) {
     page.heading(2, "What else is compared or described?");
-    let Some(Ok(analysis)) = read(protocol) else {
+    let Some(analysis) = &protocol.analysis else {
         page.say("Nothing besides what is said above is registered.");
         return;
     };
     if analysis.secondary.is_empty() {
         page.item("No secondary comparison is registered.");
     }
-    multiplicity(page, &analysis);
+    multiplicity(page, analysis);
     descriptive(page, analysis.descriptive.as_ref());
     for secondary in &analysis.secondary {
-        comparison::secondary(page, secondary, &analysis.primary);
+        let Secondary { id, comparison } = secondary;
+        page.heading(3, &format!("Secondary comparison {}", code(id)));
+        comparison::all(page, comparison, Some(&analysis.primary));
     }
 }
 
@@ -167,34 +152,34 @@ fn descriptive(page: &mut Page, descriptive: Option<&Descriptive>) {
         return;
     };
     let numbers = |list: &[u32]| listed(&list.iter().map(u32::to_string).collect::<Vec<_>>());
-    if let Some(list) = pass_at {
+    if !pass_at.is_empty() {
         page.item(format!(
             "Described without a test: the share of tasks with a success in k repeats, for k = {} (`pass_at`).",
-            numbers(list)
+            numbers(pass_at)
         ));
     }
-    if let Some(list) = pass_hat {
+    if !pass_hat.is_empty() {
         page.item(format!(
             "Described without a test: the share of tasks with a success in all of k repeats, for k = {} (`pass_hat`).",
-            numbers(list)
+            numbers(pass_hat)
         ));
     }
-    if let Some(TimeToSuccess { limit_s }) = time_to_success {
+    if let Some(TimeToSuccess { limit }) = time_to_success {
         page.item(format!(
-            "Described without a test: the time to the first success, with `limit_s` = {limit_s} (`time_to_success`)."
+            "Described without a test: the time to the first success, up to a limit of {limit} (`time_to_success`)."
         ));
     }
     if let Some(CostEffectiveness { lambda }) = cost_effectiveness {
-        let values: Vec<String> = lambda.iter().map(f64::to_string).collect();
+        let values: Vec<String> = lambda.iter().map(Money::to_string).collect();
         page.item(format!(
             "Described without a test: what a success costs, with `lambda` = {} (`cost_effectiveness`).",
             listed(&values)
         ));
     }
-    if let Some(fields) = subgroups {
+    if !subgroups.is_empty() {
         page.item(format!(
             "Described without a test: subgroups by the task's fields: {} (`subgroups`).",
-            names(fields)
+            names(subgroups)
         ));
     }
 }

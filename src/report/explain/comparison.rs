@@ -1,47 +1,16 @@
 //! One comparison in words: estimand, effect, test, interval, alternative, objective.
 
+use std::fmt::Display;
+
 use super::page::{Page, code};
-use crate::protocol::draft::{
-    Alternative, Comparison, Effect, Estimand, Interval, Objective, Secondary, Test,
+use super::words::decimal;
+use crate::protocol::model::{
+    Alternative, Comparison, Effect, Estimand, Interval, Objective, Test,
 };
+use crate::units::Ratio;
 
-/// What is asked of a comparison, and which of it is the primary's.
-struct Asked<T> {
-    value: Option<T>,
-    inherited: bool,
-}
-
-impl<T: Copy> Asked<T> {
-    fn own(value: Option<T>) -> Self {
-        Self {
-            value,
-            inherited: false,
-        }
-    }
-
-    fn or(own: Option<T>, primary: Option<T>) -> Self {
-        Self {
-            value: own.or(primary),
-            inherited: own.is_none() && primary.is_some(),
-        }
-    }
-
-    /// Says the value, or what is said where there is none.
-    fn said(&self, words: impl Fn(T) -> String, none: &str) -> String {
-        let as_primary = if self.inherited {
-            " (as in the primary comparison)"
-        } else {
-            ""
-        };
-        match self.value {
-            Some(value) => format!("{}{as_primary}.", words(value)),
-            None => none.to_owned(),
-        }
-    }
-}
-
-/// Says the comparison that decides.
-pub(super) fn primary(page: &mut Page, comparison: &Comparison) {
+/// Says a comparison; one that stands beside the primary is told where it is like that one.
+pub(super) fn all(page: &mut Page, comparison: &Comparison, primary: Option<&Comparison>) {
     let Comparison {
         outcome,
         estimand,
@@ -49,49 +18,63 @@ pub(super) fn primary(page: &mut Page, comparison: &Comparison) {
         test,
         interval,
         alternative,
-        objective,
+        objective: what,
         margin,
     } = comparison;
-    page.item(format!("It compares the outcome {}.", code(&outcome.0)));
-    estimand_of(page, &Asked::own(*estimand));
-    effect_of(page, &Asked::own(*effect));
-    test_of(page, &Asked::own(*test));
-    interval_of(page, &Asked::own(*interval));
-    alternative_of(page, &Asked::own(*alternative));
-    objective_of(page, &Asked::own(*objective), *margin);
+    page.item(format!("It compares the outcome {}.", code(outcome)));
+    let like = primary.map(|primary| primary.estimand);
+    page.item(said(*estimand, like, estimand_of));
+    let like = primary.and_then(|primary| primary.effect);
+    page.item(said_if(
+        *effect,
+        like,
+        effect_of,
+        "No measure of effect is named.",
+    ));
+    let like = primary.map(|primary| primary.test);
+    page.item(said(*test, like, test_of));
+    let like = primary.and_then(|primary| primary.interval);
+    page.item(said_if(
+        *interval,
+        like,
+        interval_of,
+        "No interval is named.",
+    ));
+    let like = primary.and_then(|primary| primary.alternative);
+    page.item(said_if(
+        *alternative,
+        like,
+        alternative_of,
+        "No alternative is named.",
+    ));
+    let like = primary.map(|primary| (primary.objective, primary.margin));
+    page.item(said((*what, *margin), like, |(what, margin)| {
+        format!("What is to be shown is {}", objective(what, margin))
+    }));
 }
 
-/// Says a further comparison; what it leaves out is the primary's.
-pub(super) fn secondary(page: &mut Page, secondary: &Secondary, primary: &Comparison) {
-    let Secondary {
-        id,
-        outcome,
-        estimand,
-        effect,
-        test,
-        interval,
-        alternative,
-        objective,
-        margin,
-    } = secondary;
-    page.heading(3, &format!("Secondary comparison {}", code(&id.0)));
-    page.item(format!("It compares the outcome {}.", code(&outcome.0)));
-    estimand_of(page, &Asked::or(*estimand, primary.estimand));
-    effect_of(page, &Asked::or(*effect, primary.effect));
-    test_of(page, &Asked::or(*test, primary.test));
-    interval_of(page, &Asked::or(*interval, primary.interval));
-    alternative_of(page, &Asked::or(*alternative, primary.alternative));
-    // One that is to show something else does not take the primary's margin.
-    let inherited = objective.is_none().then_some(primary.margin).flatten();
-    objective_of(
-        page,
-        &Asked::or(*objective, primary.objective),
-        margin.or(inherited),
-    );
+/// Says what a comparison has, and whether the primary one has it too.
+fn said<W: PartialEq, S: Display>(word: W, primary: Option<W>, words: impl Fn(W) -> S) -> String {
+    let is_like_primary = primary.as_ref() == Some(&word);
+    let words = words(word);
+    match is_like_primary {
+        true => format!("{words} (as in the primary comparison)."),
+        false => format!("{words}."),
+    }
 }
 
-fn estimand_of(page: &mut Page, asked: &Asked<Estimand>) {
-    let words = |estimand| match estimand {
+/// Says what a comparison may have, or that it has none.
+fn said_if<W: PartialEq, S: Display>(
+    word: Option<W>,
+    primary: Option<W>,
+    words: impl Fn(W) -> S,
+    none: &str,
+) -> String {
+    word.map_or(none.to_owned(), |word| said(word, primary, words))
+}
+
+fn estimand_of(estimand: Estimand) -> &'static str {
+    match estimand {
         Estimand::AsDrawn => {
             "Every drawn task counts, and a missing value counts as the outcome says (`as_drawn`)"
         }
@@ -102,12 +85,11 @@ fn estimand_of(page: &mut Page, asked: &Asked<Estimand>) {
         Estimand::CompleteBlocks => {
             "Only tasks count whose slots in the arms compared were all judged (`complete_blocks`)"
         }
-    };
-    page.item(asked.said(|one| words(one).to_owned(), "No estimand is named."));
+    }
 }
 
-fn effect_of(page: &mut Page, asked: &Asked<Effect>) {
-    let words = |effect| match effect {
+fn effect_of(effect: Effect) -> &'static str {
+    match effect {
         Effect::PairedDiff => {
             "The effect is the mean over tasks of treatment minus reference (`paired_diff`)"
         }
@@ -119,15 +101,11 @@ fn effect_of(page: &mut Page, asked: &Asked<Effect>) {
             "The effect is the geometric mean over tasks of treatment divided by reference \
              (`geometric_ratio`)"
         }
-    };
-    page.item(asked.said(
-        |one| words(one).to_owned(),
-        "No measure of effect is named.",
-    ));
+    }
 }
 
-fn test_of(page: &mut Page, asked: &Asked<Test>) {
-    let words = |test| match test {
+fn test_of(test: Test) -> &'static str {
+    match test {
         Test::TCr2 => {
             "The test is a t test of the mean task difference with the CR2 standard error and \
              Satterthwaite's degrees of freedom, which without clusters is the paired t test \
@@ -142,12 +120,11 @@ fn test_of(page: &mut Page, asked: &Asked<Test>) {
         Test::Wilcoxon => {
             "The test is Wilcoxon's signed rank test of the task differences (`wilcoxon`)"
         }
-    };
-    page.item(asked.said(|one| words(one).to_owned(), "No test is named."));
+    }
 }
 
-fn interval_of(page: &mut Page, asked: &Asked<Interval>) {
-    let words = |interval| match interval {
+fn interval_of(interval: Interval) -> String {
+    let name = match interval {
         Interval::TCr2 => {
             "a t interval with the CR2 standard error and Satterthwaite's degrees of freedom \
              (`t_cr2`)"
@@ -162,27 +139,21 @@ fn interval_of(page: &mut Page, asked: &Asked<Interval>) {
             "a bias-corrected and accelerated bootstrap interval (`bootstrap_bca`)"
         }
     };
-    let said = |one| format!("The interval is {}", words(one));
-    page.item(asked.said(said, "No interval is named."));
+    format!("The interval is {name}")
 }
 
-fn alternative_of(page: &mut Page, asked: &Asked<Alternative>) {
-    let words = |alternative| match alternative {
+fn alternative_of(alternative: Alternative) -> &'static str {
+    match alternative {
         Alternative::TwoSided => "The test is two-sided (`two_sided`)",
         Alternative::Greater => "The test is one-sided: treatment above reference (`greater`)",
         Alternative::Less => "The test is one-sided: treatment below reference (`less`)",
-    };
-    page.item(asked.said(|one| words(one).to_owned(), "No alternative is named."));
-}
-
-fn objective_of(page: &mut Page, asked: &Asked<Objective>, margin: Option<f64>) {
-    let said = |one| format!("What is to be shown is {}", objective(one, margin));
-    page.item(asked.said(said, "No objective is named."));
+    }
 }
 
 /// Says what is to be shown.
-pub(super) fn objective(objective: Objective, margin: Option<f64>) -> String {
+pub(super) fn objective(objective: Objective, margin: Option<Ratio>) -> String {
     let margin = margin.map_or("a margin that is not named".to_owned(), |margin| {
+        let margin = decimal(margin.num, margin.den);
         format!("the margin of {margin}, in the outcome's unit")
     });
     match objective {

@@ -17,20 +17,15 @@ pub(super) fn section(page: &mut Page, protocol: &Protocol, files: &BTreeMap<Str
         counted(arms.len() as u64, "condition (arm)", "conditions (arms)"),
         listed(&arms)
     ));
-    let analysis = super::analysis::read(protocol).and_then(Result::ok);
-    let reference = match &analysis {
-        Some(analysis) => analysis.reference.0.as_str(),
+    let analysis = protocol.analysis.as_ref();
+    let reference = match analysis {
+        Some(analysis) => analysis.reference.as_str(),
         None => protocol.arms.first().map_or("", |arm| arm.id.as_str()),
     };
-    let treatments: Vec<&str> = analysis
-        .iter()
-        .flat_map(|analysis| &analysis.treatments)
-        .map(|arm| arm.0.as_str())
-        .collect();
     for arm in &protocol.arms {
         let part = if arm.id == reference {
             ", the reference"
-        } else if treatments.contains(&arm.id.as_str()) {
+        } else if analysis.is_some_and(|analysis| analysis.treatments.contains(&arm.id)) {
             ", a treatment"
         } else if analysis.is_some() {
             ", in no comparison"

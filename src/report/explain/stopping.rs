@@ -1,10 +1,10 @@
 //! What ends the study or makes starts wait: readings, stops, holds, looks.
 
 use super::page::{Page, code, command};
-use super::words::{declared, listed};
-use crate::protocol::draft::{Looks, Spending, UnderRun};
+use super::words::{decimal, declared, listed};
 use crate::protocol::model::{
-    Backoff, Hold, Protocol, Reading, ReadingFrom, Stop, StopAt, StopScope, UnknownStop,
+    Backoff, Hold, Looks, Protocol, Reading, ReadingFrom, Spending, Stop, StopAt, StopScope,
+    UnderRun, UnknownStop,
 };
 
 /// Says the readings and every rule that looks at them, and the looks.
@@ -26,9 +26,10 @@ pub(super) fn section(page: &mut Page, protocol: &Protocol) {
         self::backoff(page, backoff);
     }
     page.heading(3, "Looks before the end");
-    match super::analysis::read(protocol) {
-        Some(Ok(analysis)) if analysis.looks.is_some() => looks(page, analysis.looks.as_ref()),
-        _ => page.item("No look is registered: the tests are made once, at the end."),
+    let analysis = protocol.analysis.as_ref();
+    match analysis.and_then(|analysis| analysis.looks.as_ref()) {
+        Some(looks) => self::looks(page, looks),
+        None => page.item("No look is registered: the tests are made once, at the end."),
     }
 }
 
@@ -130,17 +131,15 @@ fn backoff(page: &mut Page, backoff: &Backoff) {
     ));
 }
 
-fn looks(page: &mut Page, looks: Option<&Looks>) {
-    let Some(Looks {
+fn looks(page: &mut Page, looks: &Looks) {
+    let Looks {
         fractions,
         spending,
         under_run,
         evalue,
-    }) = looks
-    else {
-        return;
-    };
-    let shares: Vec<String> = fractions.iter().map(f64::to_string).collect();
+    } = looks;
+    let shares = fractions.iter().map(|share| decimal(share.num, share.den));
+    let shares: Vec<String> = shares.collect();
     page.item(format!(
         "There is a look at these shares of the drawn tasks: {}. Each takes the first tasks of \
          the draw, once all their slots have ended.",

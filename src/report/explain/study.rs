@@ -2,9 +2,8 @@
 
 use super::page::{Page, code, prose};
 use super::words::{counted, names};
-use crate::protocol::draft::Analysis;
 use crate::protocol::frame::Drawn;
-use crate::protocol::model::{Protocol, SplitKind, Study, StudyKind, Supersedes};
+use crate::protocol::model::{Analysis, Protocol, SplitKind, Study, StudyKind, Supersedes};
 
 /// Says the title, the kind and the name.
 pub(super) fn identity(page: &mut Page, protocol: &Protocol) {
@@ -102,23 +101,20 @@ pub(super) fn question(page: &mut Page, protocol: &Protocol) {
     for (i, hypothesis) in study.hypotheses.iter().enumerate() {
         page.author(&format!("Hypothesis {}", i + 1), hypothesis);
     }
-    match super::analysis::read(protocol) {
-        Some(Ok(analysis)) => decided(page, &analysis),
-        Some(Err(_)) => {}
+    match &protocol.analysis {
+        Some(analysis) => decided(page, analysis),
         None => page.item("No comparison decides: no analysis is registered."),
     }
 }
 
 fn decided(page: &mut Page, analysis: &Analysis) {
-    let treatments = analysis.treatments.iter().map(|arm| &arm.0);
+    let primary = &analysis.primary;
     page.item(format!(
         "What decides is the outcome {}: {} against {}.",
-        code(&analysis.primary.outcome.0),
-        names(treatments),
-        code(&analysis.reference.0)
+        code(&primary.outcome),
+        names(&analysis.treatments),
+        code(&analysis.reference)
     ));
-    if let Some(objective) = analysis.primary.objective {
-        let text = super::comparison::objective(objective, analysis.primary.margin);
-        page.item(format!("What is to be shown: {text}."));
-    }
+    let text = super::comparison::objective(primary.objective, primary.margin);
+    page.item(format!("What is to be shown: {text}."));
 }

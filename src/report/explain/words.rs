@@ -22,6 +22,25 @@ pub(super) fn times(count: u64) -> String {
     }
 }
 
+/// Writes a fraction as people write numbers: as a decimal, where that is no longer than 15 digits.
+pub(super) fn decimal(num: u64, den: u64) -> String {
+    let fraction = format!("{num}/{den}");
+    let (Some(whole), Some(rest)) = (num.checked_div(den), num.checked_rem(den)) else {
+        return fraction;
+    };
+    let (mut decimals, mut rest) = (String::new(), u128::from(rest));
+    while rest > 0 && decimals.len() < 15 {
+        rest *= 10;
+        decimals.push_str(&(rest / u128::from(den)).to_string());
+        rest %= u128::from(den);
+    }
+    match (rest, decimals.as_str()) {
+        (0, "") => whole.to_string(),
+        (0, decimals) => format!("{whole}.{decimals}"),
+        _ => fraction,
+    }
+}
+
 /// Joins words: `a`, `a and b`, `a, b and c`.
 pub(super) fn listed(words: &[String]) -> String {
     match words {
@@ -60,6 +79,23 @@ fn kind_of(kind: FieldKind) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_fraction_is_a_decimal_where_one_ends() {
+        let cases = [
+            (1, 20, "0.05"),
+            (1, 1_000_000, "0.000001"),
+            (0, 1, "0"),
+            (7, 1, "7"),
+            (3, 2, "1.5"),
+            (1, 1_000_000_000_000_000, "0.000000000000001"),
+            (1, 3, "1/3"),
+            (1, 0, "1/0"),
+        ];
+        for (num, den, text) in cases {
+            assert_eq!(decimal(num, den), text);
+        }
+    }
 
     #[test]
     fn counts_and_lists_read_as_english() {
