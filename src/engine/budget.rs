@@ -1,5 +1,7 @@
 //! What has been spent, and whether a start may spend more. Unknown is never 0.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -7,17 +9,32 @@ use crate::protocol::model::{Budget, BudgetMax, BudgetUnknown};
 use crate::units::{Money, millionths};
 
 /// What an ended run cost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Cost {
     /// So much.
     Known(Money),
     /// Nothing says what.
+    #[default]
     Unknown,
     /// What is said is no amount of money.
     Unreadable,
 }
 
 impl Cost {
+    /// Returns the amount, if it is known.
+    pub fn known(self) -> Option<Money> {
+        match self {
+            Self::Known(money) => Some(money),
+            _ => None,
+        }
+    }
+
+    /// Returns whether nothing says what it was.
+    pub(super) fn is_unknown(&self) -> bool {
+        *self == Self::Unknown
+    }
+
     /// Reads an observed cost: dollars as a number. Null and absent are unknown; what is below 0, or
     /// no number, is unreadable.
     pub fn of(observed: Option<&Value>) -> Self {
@@ -93,6 +110,29 @@ pub enum Over {
     Stop,
     /// A cost was unreadable: a budget that nobody can read is spent.
     Unreadable,
+}
+
+impl fmt::Display for Over {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Money {
+                spent, held, max, ..
+            } => write!(
+                f,
+                "{spent} of {max} are spent; live runs and this start hold {held} more"
+            ),
+            Self::Reruns { spent, max } => {
+                write!(f, "{spent} of {max} reruns are used up")
+            }
+            Self::Hold => {
+                f.write_str("what some run cost is unknown, and starts wait until it is known")
+            }
+            Self::Stop => f.write_str("what some run cost is unknown, and that ends all starts"),
+            Self::Unreadable => f.write_str(
+                "what some run cost cannot be read, and a budget that nobody can read is spent",
+            ),
+        }
+    }
 }
 
 /// Returns whether a budget lets a start through, given what its key has used.

@@ -107,6 +107,8 @@ pub enum Action {
         /// The run.
         run: RunId,
     },
+    /// Begins a session: rules that are looked at then may refuse it.
+    Session {},
     /// Reports what the switch says; nothing where it cannot be read.
     Switch {
         /// Its text.

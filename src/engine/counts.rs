@@ -177,9 +177,7 @@ impl View<'_> {
     fn is_no_attempt(&self, run: &Run) -> bool {
         match (self.change.window, run.window) {
             (Some((_, is_outage)), _) if self.change.stopped == Some(run.run) => is_outage,
-            (Some((window, is_outage)), Some(ended)) if window == ended => {
-                is_outage && run.error_stop == Some(true)
-            }
+            (Some((window, is_outage)), Some(ended)) if window == ended => is_outage && run.error,
             _ => outage::is_no_attempt(self.rules, self.slice, run),
         }
     }

@@ -2,23 +2,27 @@
 
 use std::collections::BTreeSet;
 
+use super::actors;
 use super::attempts::{may_rerun, may_retry};
-use super::command::{Action, Cause, Command, Ending, Evidence, Executed};
+use super::budget::Cost;
+use super::command::{Action, Cause, Command, Ending, Evidence, Executed, Execution};
 use super::counts::{self, Change, Fate};
 use super::event::{Event, LaneId, Place};
 use super::guards;
 use super::lanes;
+use super::observation::Facts;
 use super::outage;
 use super::refusal::{Next, Refusal};
 use super::rules::{Phase, Rules};
 use super::scoring::{self, Verdict};
 use super::slice::{Run, Slice, State, SwitchSaid};
+use super::spending;
 use super::tasks;
 use crate::protocol::canonical;
 use crate::protocol::model::{LateReport, OrderBy, ScoreWord, Voids};
 use crate::protocol::plan;
 use crate::protocol::registration::Registration;
-use crate::units::{Digest, RunId, Time};
+use crate::units::{Digest, Money, RunId, Time};
 
 /// The answer to a command: what happens, or the rule that says no.
 ///
@@ -36,6 +40,12 @@ pub fn decide(rules: Option<&Rules>, slice: &Slice, command: &Command) -> Ruling
             _ => Err(Refusal::NotOpened {}),
         };
     };
+    let is_own = matches!(command.action, Action::Expire { .. });
+    if !is_own && !actors::is_admitted(&rules.protocol().actors, &command.actor) {
+        return Err(Refusal::ActorNotAdmitted {
+            actor: command.actor.clone(),
+        });
+    }
     match &command.action {
         Action::Open { registration, .. } => open(Some(rules), slice, registration),
         Action::Register { registration } => register(rules, slice, *registration),
@@ -44,7 +54,14 @@ pub fn decide(rules: Option<&Rules>, slice: &Slice, command: &Command) -> Ruling
             arm,
             executed,
         } => start(rules, slice, task, arm, executed, at),
-        Action::Finish { run, ending, .. } => finish(rules, slice, *run, ending, at),
+        Action::Finish {
+            run,
+            ending,
+            execution,
+        } => {
+            let facts = |run: &Run| observed(rules, slice, run, ending, execution.as_ref());
+            finish(rules, slice, *run, ending, at, facts)
+        }
         Action::Score {
             run,
             diff,
@@ -62,6 +79,7 @@ pub fn decide(rules: Option<&Rules>, slice: &Slice, command: &Command) -> Ruling
         Action::Checkpoint { run, passed, .. } => checkpoint(rules, slice, *run, *passed),
         Action::Retry { run } => retry(rules, slice, *run),
         Action::Breaker { open } => breaker(rules, slice, *open),
+        Action::Session {} => guards::session(rules, slice, at),
         Action::Switch { text } => switch(rules, slice, text.as_deref()),
         Action::Read { id, fields } => guards::read(rules, id, fields),
         Action::Preflight { arm, status } => Ok(vec![Event::Preflighted {
@@ -97,8 +115,12 @@ pub fn due(rules: Option<&Rules>, slice: &Slice, command: &Command) -> Vec<RunId
             .is_some_and(|started_at| rules.is_stale(*started_at, command.at))
     };
     match &command.action {
-        Action::Start { task, arm, .. } => {
-            let admitted = guards::admissible(rules, slice, task, arm, command.at);
+        Action::Start {
+            task,
+            arm,
+            executed,
+        } => {
+            let admitted = guards::admissible(rules, slice, task, arm, executed, command.at);
             match admitted {
                 Ok(Some(_)) if goes_by_counts(rules) => {
                     let runs = slice.cell(task, arm).map(|run| run.run);
@@ -124,7 +146,7 @@ pub fn due(rules: Option<&Rules>, slice: &Slice, command: &Command) -> Vec<RunId
 }
 
 /// What may happen next in the registered plan.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Peek {
     /// The deadline of this run has passed; closing it comes first.
     Expire(RunId),
@@ -255,7 +277,7 @@ fn start(
     executed: &Executed,
     at: Time,
 ) -> Ruling {
-    let admitted = admit(rules, slice, task, arm, at)?;
+    let admitted = admit(rules, slice, task, arm, executed, at)?;
     commit(rules, slice, task, arm, executed, admitted, at)
 }
 
@@ -273,10 +295,16 @@ pub(super) fn admit(
     slice: &Slice,
     task: &str,
     arm: &str,
+    executed: &Executed,
     at: Time,
 ) -> Result<Admitted, Refusal> {
-    let place = match guards::admissible(rules, slice, task, arm, at)? {
-        Some((phase, arm)) => Some(slot(rules, slice, phase, arm, task, at)?),
+    let place = match guards::admissible(rules, slice, task, arm, executed, at)? {
+        Some((phase, listed)) => {
+            let place = slot(rules, slice, phase, listed, task, at)?;
+            // Whether it is a rerun shows once the slot is known.
+            spending::guard(rules, slice, task, arm, place.attempt > 1)?;
+            Some(place)
+        }
         None => None,
     };
     let runs = runs_of(slice, task, arm, place.as_ref());
@@ -316,7 +344,7 @@ pub(super) fn commit(
         return Err(Refusal::CapReached { runs_max });
     }
     let derived = rules.protocol().allocation.run_seed.and(place);
-    Ok(vec![Event::Started {
+    let mut events = vec![Event::Started {
         run: RunId(slice.standing.runs + 1),
         task: task.to_owned(),
         arm: arm.to_owned(),
@@ -324,7 +352,11 @@ pub(super) fn commit(
         skipped: place.map_or(0, |place| lanes::skipped(rules, slice, &place)),
         place,
         seed: derived.map(|place| plan::run_seed(task, place.repeat - 1)),
-    }])
+    }];
+    if let Some(place) = place {
+        events.extend(spending::opened(rules, slice, task, arm, place.attempt > 1));
+    }
+    Ok(events)
 }
 
 /// Finds the slot that a start of an arm on a task would fill.
@@ -360,26 +392,52 @@ fn open_run(slice: &Slice, run: RunId) -> Result<&Run, Refusal> {
     }
 }
 
-fn finish(rules: &Rules, slice: &Slice, run: RunId, ending: &Ending, at: Time) -> Ruling {
+/// Derives what rules decide by from what was observed of a run.
+fn observed(
+    rules: &Rules,
+    slice: &Slice,
+    run: &Run,
+    ending: &Ending,
+    execution: Option<&Execution>,
+) -> Facts {
+    let task = rules.task_in(slice, &run.task);
+    match rules.observer() {
+        Ok(observer) => observer.facts(run, task.as_deref(), ending, execution),
+        Err(_) => Facts::told(&[]),
+    }
+}
+
+fn finish(
+    rules: &Rules,
+    slice: &Slice,
+    run: RunId,
+    ending: &Ending,
+    at: Time,
+    facts: impl FnOnce(&Run) -> Facts,
+) -> Ruling {
     let ended = open_run(slice, run)?;
     if ended.state == State::Ended {
         return Err(Refusal::AlreadyEnded { run });
     }
-    let error = ending.error_stop == Some(true);
+    let facts = facts(ended);
     let mut events = vec![Event::Ended {
         run,
-        error_stop: ending.error_stop,
-        cost: ending.cost,
+        error_stop: facts.error_stop,
+        cost: facts.cost,
     }];
     events.extend(guards::after_start(rules, slice, &ended.arm, true));
+    events.extend(spending::settled(rules, slice, ended, facts.cost));
+    let readings = facts.readings.into_iter();
+    events.extend(readings.map(|(id, fields)| Event::Read { id, fields }));
     let scoring = &rules.protocol().scoring;
     let unscored = |word| word == ScoreWord::Unjudged;
     let cause = if ending.timed_out && unscored(scoring.on_timeout) {
         Some(Cause::TimedOut)
     } else {
-        (error && unscored(scoring.on_error_stop)).then_some(Cause::Failed)
+        let stopped = facts.error_stop == Some(true);
+        (stopped && unscored(scoring.on_error_stop)).then_some(Cause::Failed)
     };
-    events.extend(after_ending(rules, slice, ended, at, error, cause));
+    events.extend(after_ending(rules, slice, ended, at, facts.error, cause));
     Ok(with_completion(rules, slice, events))
 }
 
@@ -549,9 +607,20 @@ fn close(rules: &Rules, slice: &Slice, run: RunId, cause: Cause) -> Ruling {
         false => Event::Unjudged { run, cause },
     };
     let mut events = self::closed(rules, slice, closed, event, Fate::Unjudged(cause));
-    if cause == Cause::Failed && closed.state == State::Live {
-        let breaker = guards::after_start(rules, slice, &closed.arm, false);
-        events.splice(1..1, breaker);
+    if closed.state == State::Live {
+        // What never started has cost nothing; what was lost, nobody knows.
+        let cost = match cause {
+            Cause::Failed => Cost::Known(Money(0)),
+            _ => Cost::Unknown,
+        };
+        let mut first = spending::settled(rules, slice, closed, cost);
+        let failed = cause == Cause::Failed;
+        first.extend(
+            failed
+                .then(|| guards::after_start(rules, slice, &closed.arm, false))
+                .flatten(),
+        );
+        events.splice(1..1, first);
     }
     Ok(with_completion(rules, slice, events))
 }
@@ -589,7 +658,15 @@ fn expire(rules: &Rules, slice: &Slice, run: RunId, at: Time) -> Ruling {
     if found.state != State::Live || !rules.is_stale(found.started_at, at) {
         return Err(Refusal::NotStale { run });
     }
-    let events = after_ending(rules, slice, found, at, false, Some(Cause::Stale));
+    let mut events = spending::settled(rules, slice, found, Cost::Unknown);
+    events.extend(after_ending(
+        rules,
+        slice,
+        found,
+        at,
+        false,
+        Some(Cause::Stale),
+    ));
     Ok(with_completion(rules, slice, events))
 }
 
@@ -714,7 +791,16 @@ fn with_completion(rules: &Rules, slice: &Slice, mut events: Vec<Event>) -> Vec<
 }
 
 /// Returns whether events are what some evidence, which is not known, could have led to.
-pub fn could_follow(rules: &Rules, slice: &Slice, run: RunId, events: &[Event]) -> bool {
+pub fn could_follow(rules: &Rules, slice: &Slice, command: &Command, events: &[Event]) -> bool {
+    let run = match &command.action {
+        Action::Finish { run, ending, .. } => {
+            let facts = |_: &Run| Facts::told(events);
+            let given = finish(rules, slice, *run, ending, command.at, facts);
+            return given.is_ok_and(|given| given == events);
+        }
+        Action::Score { run, .. } => *run,
+        _ => return false,
+    };
     let verdict = match events.first() {
         Some(Event::Scored { outcomes, .. }) => {
             Verdict::Scored(outcomes.clone().unwrap_or_default())

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::budget::{Cost, Ledger};
 use super::command::{Cause, Executed};
 use super::outage::{Tally, Window};
-use crate::units::{Digest, Money, RunId};
+use crate::units::{Digest, RunId};
 
 /// The outcomes of a run by id; null where a value is missing.
 pub type Outcomes = BTreeMap<String, Value>;
@@ -57,9 +58,9 @@ pub enum Event {
         /// Whether an error of the world stopped it, where the protocol says how to tell.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error_stop: Option<bool>,
-        /// What it cost, where that is known.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        cost: Option<Money>,
+        /// What it cost.
+        #[serde(default, skip_serializing_if = "Cost::is_unknown")]
+        cost: Cost,
     },
     /// A run's outcomes are computed and stand.
     Scored {
@@ -130,6 +131,15 @@ pub enum Event {
         ended: u64,
         /// Whether all have.
         all: bool,
+    },
+    /// A budget's ledger stands otherwise than before.
+    Spent {
+        /// The budget's place in the protocol.
+        budget: usize,
+        /// What it is counted over: the task, the arm, or nothing.
+        per: String,
+        /// The ledger.
+        ledger: Ledger,
     },
     /// The world was read.
     Read {

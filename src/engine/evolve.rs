@@ -1,5 +1,6 @@
 //! The only fold: applies an event to a slice. Total; it needs no protocol and refuses nothing.
 
+use super::budget::Cost;
 use super::command::{Action, Command};
 use super::decide::evidence_digest;
 use super::event::{Event, Place};
@@ -31,6 +32,7 @@ pub fn evolve(slice: &mut Slice, at: Time, event: &Event) {
             slots,
         } => {
             slice.standing.registered = Some(*registration);
+            slice.standing.bound = slice.standing.probes.clone();
             slice.standing.slots = *slots;
         }
         Event::Started { .. } => started(slice, at, event),
@@ -78,7 +80,7 @@ pub fn evolve(slice: &mut Slice, at: Time, event: &Event) {
             slice.set_fact(FactKey::Window(*window), fact);
             slice.change_run(*run, |run| {
                 run.window = Some(*window);
-                run.error_stop = Some(*error);
+                run.error = *error;
             });
             if *error && (slice.whole || slice.stops.contains_key(window)) {
                 slice.stops.entry(*window).or_default().insert(*run);
@@ -115,6 +117,14 @@ pub fn evolve(slice: &mut Slice, at: Time, event: &Event) {
             counted.ended = *ended;
             counted.next = (!all).then_some(lane.number);
             slice.set_lane(*lane, counted);
+        }
+        Event::Spent {
+            budget,
+            per,
+            ledger,
+        } => {
+            let key = FactKey::Ledger(*budget, per.clone());
+            slice.set_fact(key, Fact::Ledger(ledger.clone()));
         }
         Event::Read { id, fields } => {
             slice.standing.readings.insert(id.clone(), fields.clone());
@@ -220,7 +230,8 @@ fn started(slice: &mut Slice, at: Time, event: &Event) {
         started_at: at,
         ended_at: None,
         error_stop: None,
-        cost: None,
+        cost: Cost::Unknown,
+        error: false,
         window: None,
         checkpoint: None,
         closed_at: None,

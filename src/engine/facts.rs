@@ -3,12 +3,15 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::budget::Ledger;
 use super::outage::{Tally, Window};
 
 /// What a fact is about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FactKey {
+    /// What one key of a budget has used: the budget's place in the protocol, and the key.
+    Ledger(usize, String),
     /// What ended in a window.
     Window(Window),
     /// A task that was added to an open frame or to a draw that grows.
@@ -23,6 +26,8 @@ pub enum FactKey {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fact {
+    /// What was used of a budget.
+    Ledger(Ledger),
     /// What ended in a window.
     Window(Tally),
     /// A task.

@@ -2,16 +2,23 @@
 //!
 //! What stands here is looked at before a slot is: it closes no stale run and knows no order.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value};
 
+use super::command::Executed;
+use super::conditions::{self, Fired, World};
 use super::decide::Ruling;
 use super::event::Event;
 use super::lanes;
+use super::preflight::Status;
+use super::probes;
 use super::refusal::Refusal;
 use super::rules::{Phase, Rules};
 use super::slice::{Slice, SwitchSaid};
+use super::spending;
 use crate::protocol::frame::Task;
-use crate::protocol::model::OrderBy;
+use crate::protocol::model::{self, OrderBy, Stop, StopAt};
 use crate::units::Time;
 
 /// Passes a start through the guards before its slot is looked for; returns what the task is for
@@ -21,6 +28,7 @@ pub(super) fn admissible(
     slice: &Slice,
     task: &str,
     arm: &str,
+    executed: &Executed,
     at: Time,
 ) -> Result<Option<(Phase, usize)>, Refusal> {
     switch(rules, slice)?;
@@ -40,8 +48,12 @@ pub(super) fn admissible(
         return Ok(None);
     };
     let phase = lock(rules, slice, &task)?;
+    preflight(rules, slice)?;
+    probes(rules, slice)?;
+    conditions(rules, slice, at, executed == &Executed::Here)?;
     stage(rules, slice, phase, listed, at)?;
     cutoff(rules, at)?;
+    spending::guard(rules, slice, &task.id, arm, false)?;
     Ok(Some((phase, listed)))
 }
 
@@ -49,12 +61,129 @@ pub(super) fn admissible(
 pub fn passed_by(rules: &Rules, slice: &Slice, arm: &str, at: Time) -> Result<(), Refusal> {
     switch(rules, slice)?;
     breaker(rules, slice, arm)?;
+    preflight(rules, slice)?;
+    probes(rules, slice)?;
+    conditions(rules, slice, at, true)?;
     cutoff(rules, at)
+}
+
+/// Passes the beginning of a session through the stops that are looked at then.
+pub(super) fn session(rules: &Rules, slice: &Slice, at: Time) -> Ruling {
+    switch(rules, slice)?;
+    conditions(rules, slice, at, false)?;
+    Ok(Vec::new())
 }
 
 /// Returns the rule that has ended the study before all its slots had, if one has.
 pub fn stopped_by(rules: &Rules, at: Time) -> Option<Refusal> {
     cutoff(rules, at).err()
+}
+
+/// Refuses everything until each arm that is executed here was looked at and is ready.
+fn preflight(rules: &Rules, slice: &Slice) -> Result<(), Refusal> {
+    let protocol = rules.protocol();
+    if protocol.preflight.is_none() {
+        return Ok(());
+    }
+    let here = protocol
+        .arms
+        .iter()
+        .filter(|arm| arm.executed == model::Executed::Here);
+    for arm in here {
+        let status = slice.standing.preflight.get(&arm.id);
+        if status.map(String::as_str) != Some(Status::Ready.text()) {
+            return Err(Refusal::NotReady {
+                arm: arm.id.clone(),
+                status: status.cloned(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Refuses everything while a probe says something else than it should. What was not observed is
+/// not known to have changed.
+fn probes(rules: &Rules, slice: &Slice) -> Result<(), Refusal> {
+    for probe in &rules.protocol().probes {
+        let Some(observed) = slice.standing.probes.get(&probe.id) else {
+            continue;
+        };
+        let observed = observed.clone().unwrap_or(Value::Null);
+        let bound = slice.standing.bound.get(&probe.id);
+        let bound = bound.and_then(Option::as_ref);
+        let differs = probes::compare(probe, bound, &observed);
+        if let Some(differs) = differs.into_iter().find(|compared| !compared.matches) {
+            return Err(Refusal::ProbeDiffers {
+                probe: probe.id.clone(),
+                name: differs.name,
+                expected: differs.expected,
+                observed: differs.observed,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Asks the stops, then the holds; `in_session` where those that are looked at when a session begins
+/// have been passed.
+fn conditions(rules: &Rules, slice: &Slice, at: Time, in_session: bool) -> Result<(), Refusal> {
+    let protocol = rules.protocol();
+    if protocol.stops.is_empty() && protocol.holds.is_empty() {
+        return Ok(());
+    }
+    let complete = complete(rules, slice);
+    let world = World {
+        readings: &slice.standing.readings,
+        complete: &complete,
+        now: at,
+    };
+    let broken = |error: &str| Refusal::BadReading {
+        why: error.to_owned(),
+    };
+    let conditions = rules.conditions().map_err(broken)?;
+    let looks = |stop: &Stop| !in_session || stop.at == StopAt::Start;
+    match conditions.stop(&world, looks) {
+        Some(fired) => Err(refused("stops", fired)),
+        None => match conditions.hold(&world) {
+            Some(fired) => Err(refused("holds", fired)),
+            None => Ok(()),
+        },
+    }
+}
+
+fn refused(table: &str, fired: Fired) -> Refusal {
+    if fired.holds {
+        return Refusal::Held {
+            table: table.to_owned(),
+            rule: fired.rule,
+            id: fired.id,
+            until: fired.until,
+            shows: fired.shows,
+            unknown: fired.unknown,
+        };
+    }
+    Refusal::StopFired {
+        table: table.to_owned(),
+        rule: fired.rule,
+        id: fired.id,
+        shows: fired.shows,
+        unknown: fired.unknown,
+    }
+}
+
+/// Returns whether every slot of each stage has ended.
+fn complete(rules: &Rules, slice: &Slice) -> BTreeMap<String, bool> {
+    let plan = rules.plan_of(slice, true);
+    let stages = rules.protocol().stages.iter().enumerate();
+    let complete = stages.map(|(i, stage)| {
+        let ended = slice
+            .standing
+            .stages
+            .get(i)
+            .map_or(0, |stage| stage.slots_ended);
+        (stage.id.clone(), ended == plan.stage_len(i))
+    });
+    complete.collect()
 }
 
 /// Confirmatory tasks start once they are registered and drawn, pilots before.
@@ -96,24 +225,32 @@ fn stage(rules: &Rules, slice: &Slice, phase: Phase, arm: usize, at: Time) -> Re
 
 /// Records a reading of the world.
 pub(super) fn read(rules: &Rules, id: &str, fields: &Map<String, Value>) -> Ruling {
-    let known = rules
-        .protocol()
-        .readings
-        .iter()
-        .any(|reading| reading.id == id);
-    if !known {
-        let why = format!("`{id}` is not a reading of this protocol");
-        return Err(Refusal::BadReading { why });
-    }
+    let mut readings = rules.protocol().readings.iter();
+    let bad = |why: String| Refusal::BadReading { why };
+    let Some(reading) = readings.find(|reading| reading.id == id) else {
+        return Err(bad(format!("`{id}` is not a reading of this protocol")));
+    };
+    let fields = Value::Object(fields.clone());
     Ok(vec![Event::Read {
         id: id.to_owned(),
-        fields: fields.clone(),
+        fields: conditions::read(reading, &fields).map_err(bad)?,
     }])
 }
 
 /// Returns whether a stage of the plan is open.
-pub(super) fn is_open(_rules: &Rules, _slice: &Slice, _stage: usize, _at: Time) -> bool {
-    true
+pub(super) fn is_open(rules: &Rules, slice: &Slice, stage: usize, at: Time) -> bool {
+    let stages = &rules.protocol().stages;
+    if stages.get(stage).is_none_or(|stage| stage.opens.is_none()) {
+        return true;
+    }
+    let complete = complete(rules, slice);
+    let world = World {
+        readings: &slice.standing.readings,
+        complete: &complete,
+        now: at,
+    };
+    let conditions = rules.conditions();
+    conditions.is_ok_and(|conditions| conditions.opens(stage, &world))
 }
 
 fn cutoff(rules: &Rules, at: Time) -> Result<(), Refusal> {

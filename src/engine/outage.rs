@@ -110,8 +110,9 @@ pub(super) fn guard(rules: &Rules, slice: &Slice, at: Time) -> Result<(), Refusa
 pub(super) fn is_no_attempt(rules: &Rules, slice: &Slice, run: &Run) -> bool {
     let rule = rules.protocol().outage.as_ref();
     rule.is_some_and(|rule| rule.voids == Voids::Run)
-        && run.error_stop == Some(true)
-        && run.window.is_some_and(|window| holds(rules, slice, window))
+        && run
+            .stopped_in()
+            .is_some_and(|window| holds(rules, slice, window))
 }
 
 /// What the ending of a run does to its window.

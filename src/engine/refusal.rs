@@ -7,14 +7,16 @@ use std::borrow::Cow;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
+use super::budget::Over;
 use super::command::Cause;
 use super::outage::Window;
 use super::slice::State;
 use crate::units::{Digest, RunId, Time};
 
 /// A registered rule, or the record's state, says no.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "code", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Refusal {
     /// The protocol has keys that this version cannot enforce.
@@ -72,9 +74,29 @@ pub enum Refusal {
         /// The task.
         task: String,
     },
+    /// An arm was not looked at, or is not ready.
+    NotReady {
+        /// The arm.
+        arm: String,
+        /// What was found; none where nobody has looked.
+        status: Option<String>,
+    },
+    /// A probe says something else than it should.
+    ProbeDiffers {
+        /// The probe.
+        probe: String,
+        /// What differs.
+        name: String,
+        /// What it should be.
+        expected: Value,
+        /// What was observed.
+        observed: Value,
+    },
     /// A stop has fired.
     StopFired {
-        /// Its place among the stops.
+        /// The table of the rule, `stops` or `holds`.
+        table: String,
+        /// Its place there.
         rule: usize,
         /// Its id.
         id: String,
@@ -105,6 +127,18 @@ pub enum Refusal {
     StageClosed {
         /// The stage.
         stage: String,
+    },
+    /// The block is not expected to end before the cut-off.
+    DoesNotFit {
+        /// The stage.
+        stage: String,
+    },
+    /// A budget lets nothing start.
+    OverBudget {
+        /// The budget's place in the protocol.
+        budget: usize,
+        /// Why.
+        over: Over,
     },
     /// The moment after which nothing starts has come.
     PastCutoff {
@@ -269,6 +303,11 @@ pub enum Refusal {
     NoBreaker {},
     /// The breaker is not for people to open.
     BreakerInternal {},
+    /// Actors of this kind may not write to the record.
+    ActorNotAdmitted {
+        /// The actor.
+        actor: String,
+    },
     /// `prereg run` executes the run, and reports on it itself.
     ExecutedHere {
         /// The run.
@@ -312,6 +351,11 @@ impl Refusal {
             Self::SwitchUnreadable {} => "switch-unreadable",
             Self::Off {} => "off",
             Self::StopFired { id, .. } | Self::Held { id, .. } => id,
+            Self::NotReady { .. } => "not-ready",
+            Self::ProbeDiffers { .. } => "probe-differs",
+            Self::DoesNotFit { .. } => "does-not-fit",
+            Self::OverBudget { .. } => "over-budget",
+            Self::ActorNotAdmitted { .. } => "actor-not-admitted",
             Self::StageClosed { .. } => "stage-closed",
             Self::OutageHour { .. } => "outage-hour",
             Self::EarlierTaskOpen { .. } | Self::ArmTurn { .. } => "out-of-order",
@@ -360,8 +404,10 @@ impl Refusal {
     /// Returns the key of the protocol that holds the rule, as a JSON pointer.
     pub fn rule(&self) -> Option<Cow<'static, str>> {
         match self {
-            Self::StopFired { rule, .. } => Some(format!("/stops/{rule}").into()),
-            Self::Held { table, rule, .. } => Some(format!("/{table}/{rule}").into()),
+            Self::StopFired { table, rule, .. } | Self::Held { table, rule, .. } => {
+                Some(format!("/{table}/{rule}").into())
+            }
+            Self::OverBudget { budget, .. } => Some(format!("/budgets/{budget}").into()),
             other => other.key().map(Cow::Borrowed),
         }
     }
@@ -370,7 +416,10 @@ impl Refusal {
         match self {
             Self::UnknownArm { .. } => Some("/arms"),
             Self::SwitchUnreadable {} | Self::Off {} => Some("/switch"),
-            Self::StageClosed { .. } => Some("/stages"),
+            Self::NotReady { .. } => Some("/preflight"),
+            Self::ProbeDiffers { .. } => Some("/probes"),
+            Self::ActorNotAdmitted { .. } => Some("/actors/kinds"),
+            Self::StageClosed { .. } | Self::DoesNotFit { .. } => Some("/stages"),
             Self::OutageHour { .. } => Some("/outage"),
             Self::EarlierTaskOpen { .. } | Self::ArmTurn { .. } => Some("/allocation/arms"),
             Self::DiffNotKept { .. } => Some("/artefacts/keep_diff_for"),
@@ -402,6 +451,14 @@ impl Refusal {
                 | Self::SwitchUnreadable {}
                 | Self::OutageHour { .. }
                 | Self::StageClosed { .. }
+                | Self::OverBudget {
+                    over: Over::Hold
+                        | Over::Money {
+                            for_good: false,
+                            ..
+                        },
+                    ..
+                }
         )
     }
 
@@ -495,6 +552,39 @@ impl fmt::Display for Refusal {
                 }
                 because(f, shows.as_deref(), *unknown)
             }
+            Self::NotReady { arm, status: None } => write!(
+                f,
+                "{arm} was not looked at yet; every arm must be ready before anything starts"
+            ),
+            Self::NotReady {
+                arm,
+                status: Some(status),
+            } => write!(
+                f,
+                "{arm} is not ready ({status}); every arm must be before anything starts"
+            ),
+            Self::ProbeDiffers {
+                probe,
+                name,
+                expected,
+                observed,
+            } => {
+                let of = if name == probe {
+                    String::new()
+                } else {
+                    format!(" of the probe `{probe}`")
+                };
+                write!(f, "`{name}`{of} is {observed} and must be {expected}")
+            }
+            Self::DoesNotFit { stage } => write!(
+                f,
+                "a block of the stage `{stage}` is not expected to end before the cut-off"
+            ),
+            Self::OverBudget { over, .. } => fmt::Display::fmt(over, f),
+            Self::ActorNotAdmitted { actor } => write!(
+                f,
+                "`{actor}` is not of a kind that may write to this record; name another with `--actor`"
+            ),
             Self::StageClosed { stage } => write!(f, "the stage `{stage}` is not open"),
             Self::OutageHour { window } => write!(
                 f,

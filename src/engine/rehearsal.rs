@@ -362,7 +362,15 @@ impl<'r> Rehearsal<'r> {
     fn start_pair(&mut self, first: &Wanted, second: &Wanted) -> Answer {
         let admitted = [first, second].map(|wanted| {
             self.expire(&self.command(start_of(wanted)));
-            decide::admit(self.rules, &self.slice, &wanted.task, &wanted.arm, self.at)
+            let elsewhere = Executed::Elsewhere(None);
+            decide::admit(
+                self.rules,
+                &self.slice,
+                &wanted.task,
+                &wanted.arm,
+                &elsewhere,
+                self.at,
+            )
         });
         let mut answers = [first, second]
             .into_iter()

@@ -6,7 +6,9 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
+use super::conditions::Conditions;
 use super::facts::{Fact, FactKey};
+use super::observation::Observer;
 use super::scoring::Scorer;
 use super::slice::Slice;
 use crate::protocol::frame::{self, Task};
@@ -26,6 +28,8 @@ pub struct Rules {
     plan: Plan,
     pilot: Plan,
     scorer: OnceLock<Result<Scorer, String>>,
+    observer: OnceLock<Result<Observer, String>>,
+    conditions: OnceLock<Result<Conditions, String>>,
 }
 
 /// Where a task stands in the frame, and what it is for.
@@ -76,6 +80,8 @@ impl Rules {
             pilot: Plan::pilot(protocol, &tasks, &drawn.pilot),
             digest: registration.digest(),
             scorer: OnceLock::new(),
+            observer: OnceLock::new(),
+            conditions: OnceLock::new(),
             registration,
             tasks,
             index,
@@ -224,6 +230,22 @@ impl Rules {
     pub fn scorer(&self) -> Result<&Scorer, &str> {
         self.scorer
             .get_or_init(|| Scorer::new(self.protocol(), &self.tasks))
+            .as_ref()
+            .map_err(String::as_str)
+    }
+
+    /// Returns what derives facts from what was observed; compiled once.
+    pub fn observer(&self) -> Result<&Observer, &str> {
+        self.observer
+            .get_or_init(|| Observer::new(self.protocol()))
+            .as_ref()
+            .map_err(String::as_str)
+    }
+
+    /// Returns the conditions on what the world reports; compiled once.
+    pub fn conditions(&self) -> Result<&Conditions, &str> {
+        self.conditions
+            .get_or_init(|| Conditions::new(self.protocol()))
             .as_ref()
             .map_err(String::as_str)
     }

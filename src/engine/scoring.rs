@@ -15,7 +15,7 @@ use crate::protocol::expression::{Answer, Expression, Scope};
 use crate::protocol::frame::{self, Task};
 use crate::protocol::model::{FieldKind, OutcomeKind, Protocol};
 use crate::protocol::shape;
-use crate::units::millionths;
+use crate::units::{Money, millionths};
 
 /// The largest report or claim that is read, in bytes.
 pub const EVIDENCE_MAX: usize = 1024 * 1024;
@@ -251,7 +251,7 @@ fn outcomes(
 }
 
 /// Returns what expressions may read of a run; what is not known is absent.
-fn facts(run: &Run) -> Value {
+pub(super) fn facts(run: &Run) -> Value {
     let ending = run.ending.clone().unwrap_or_default();
     let execution = run.execution.clone().unwrap_or_default();
     let mut facts = json!({
@@ -266,6 +266,10 @@ fn facts(run: &Run) -> Value {
         ("exit", execution.exit.map(Value::from)),
         ("signal", execution.signal.map(Value::from)),
         (
+            "cost",
+            run.cost.known().map(|cost| Value::from(dollars(cost))),
+        ),
+        (
             "wall_ms",
             ending.wall.map(|wall| Value::from(wall.millis())),
         ),
@@ -277,6 +281,13 @@ fn facts(run: &Run) -> Value {
         }
     }
     facts
+}
+
+/// Returns an amount of money as dollars, the number that was rounded to it.
+fn dollars(money: Money) -> f64 {
+    let text = money.to_string();
+    let text = text.trim_end_matches(" USD");
+    text.parse().unwrap_or_default()
 }
 
 /// Returns what the arm claims. Without a claim it is not done; a claim nobody can read is unknown.

@@ -6,11 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::budget::Cost;
 use super::command::{Cause, Ending, Evidence, Executed, Execution};
 use super::event::{LaneId, Outcomes, Place};
 use super::facts::{Fact, FactKey};
 use super::outage::{Tally, Window};
-use crate::units::{Digest, Money, RunId, Time};
+use crate::units::{Digest, RunId, Time};
 
 /// What the engine must remember whatever the history: bounded by the protocol.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -53,6 +54,9 @@ pub struct Standing {
     /// What was found of each arm before anything starts.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub preflight: BTreeMap<String, String>,
+    /// What was observed of each probe when the study was registered.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub bound: BTreeMap<String, Option<Value>>,
     /// What was observed last of each probe; null where it could not be observed.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub probes: BTreeMap<String, Option<Value>>,
@@ -182,9 +186,12 @@ pub struct Run {
     /// Whether an error of the world stopped it, where that can be told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_stop: Option<bool>,
-    /// What it cost, where that is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cost: Option<Money>,
+    /// What it cost.
+    #[serde(default, skip_serializing_if = "Cost::is_unknown")]
+    pub cost: Cost,
+    /// Whether it counts as an error in its window.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub error: bool,
     /// The window in which it ended, where windows are counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<Window>,
@@ -253,7 +260,7 @@ impl Run {
 
     /// Returns the window that it ended in as an error stop, where that is counted.
     pub fn stopped_in(&self) -> Option<Window> {
-        self.window.filter(|_| self.error_stop == Some(true))
+        self.window.filter(|_| self.error)
     }
 
     /// Returns whether the run is scored, unjudged or void.

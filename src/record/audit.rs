@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use super::divergence::{Code, Divergence};
 use super::entry::{self, Answer, Body, Entry, Head};
 use crate::engine::command::{Action, Command};
-use crate::engine::decide::{self, Ruling};
+use crate::engine::decide;
 use crate::engine::event::Event;
 use crate::engine::evolve;
 use crate::engine::rules::Rules;
@@ -214,7 +214,7 @@ impl Auditor {
         }
         self.rulings += 1;
         let derived = decide::decide(self.rules.as_ref(), &self.slice, command);
-        if withheld && self.follows(command, recorded, &derived) {
+        if withheld && self.follows(command, recorded) {
             return Ok(());
         }
         let derived = Answer::from(derived);
@@ -239,11 +239,11 @@ impl Auditor {
         })
     }
 
-    /// Returns whether a score whose evidence is withheld is one that evidence could have given.
-    fn follows(&self, command: &Command, recorded: &Answer, derived: &Ruling) -> bool {
-        match (self.rules.as_ref(), &command.action, recorded, derived) {
-            (Some(rules), Action::Score { run, .. }, Answer::Granted(events), Ok(_)) => {
-                decide::could_follow(rules, &self.slice, *run, events)
+    /// Returns whether an ending or a score is one that what is withheld could have given.
+    fn follows(&self, command: &Command, recorded: &Answer) -> bool {
+        match (self.rules.as_ref(), recorded) {
+            (Some(rules), Answer::Granted(events)) => {
+                decide::could_follow(rules, &self.slice, command, events)
             }
             _ => false,
         }

@@ -68,7 +68,7 @@ pub trait Observer: Sync {
 }
 
 /// Why a session ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum End {
     /// Every slot has ended.
     Complete,

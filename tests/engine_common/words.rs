@@ -148,6 +148,7 @@ fn happened(event: &Event, full: bool) -> String {
         }
         Event::Counted { ended, .. } => format!("{ended} slots ended"),
         Event::Read { id, .. } => format!("read {id}"),
+        Event::Spent { budget, ledger, .. } => format!("budget {budget}: {} spent", ledger.settled),
         Event::Switched { text } => format!("switch {}", text.as_deref().unwrap_or("unreadable")),
         Event::Preflighted { arm, status } => format!("{arm} {status}"),
         Event::Probed { id, .. } => format!("probed {id}"),
