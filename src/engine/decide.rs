@@ -676,6 +676,7 @@ fn checkpoint(rules: &Rules, slice: &Slice, run: RunId, passed: bool) -> Ruling 
     if !rules.protocol().checkpoint.contains(&found.arm) {
         return Err(Refusal::NoCheckpoint {
             arm: found.arm.clone(),
+            declared: rules.protocol().checkpoint.clone(),
         });
     }
     let live = open_run(slice, run)?;

@@ -228,6 +228,8 @@ pub enum Refusal {
     NoCheckpoint {
         /// The arm.
         arm: String,
+        /// The arms whose runs have one.
+        declared: Vec<String>,
     },
     /// The check in the run's middle was recorded before.
     CheckpointExists {
@@ -608,7 +610,7 @@ impl fmt::Display for Refusal {
             Self::DiffNotKept { task } => {
                 write!(f, "the diff of a run on `{task}` is not to be kept")
             }
-            Self::NoCheckpoint { arm } => {
+            Self::NoCheckpoint { arm, .. } => {
                 write!(f, "runs of {arm} have no check in their middle")
             }
             Self::CheckpointExists { run } => {

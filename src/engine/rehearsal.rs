@@ -497,7 +497,8 @@ fn number(run: &str) -> RunId {
 /// Returns the word for a refusal.
 fn reason(refusal: &Refusal) -> String {
     match refusal {
-        Refusal::NoCheckpoint { arm } => format!("not_{arm}"),
+        Refusal::NoCheckpoint { declared, .. } => format!("not_{}", declared.join("_or_")),
+        Refusal::Stale { .. } => "already_closed".to_owned(),
         Refusal::CheckpointExists { .. } => "receipt_exists".to_owned(),
         Refusal::NotConfirmatory { .. } => "not_full_split".to_owned(),
         other => other.code().replace('-', "_"),
@@ -511,6 +512,7 @@ fn facts(refusal: &Refusal) -> Map<String, Value> {
         Refusal::TaskDiffers { fields, .. } => json!({ "fields": fields }),
         Refusal::DrawGap { size } => json!({ "size": size }),
         Refusal::DrawConflict { position } => json!({ "position": position }),
+        Refusal::Stale { .. } => json!({ "status": State::Unjudged.text() }),
         Refusal::AlreadyClosed { state, .. } => json!({ "status": state.text() }),
         Refusal::EarlierTaskOpen { earlier } => {
             json!({ "rule": "earlier_task_open", "earlier": earlier })
