@@ -261,6 +261,7 @@ fn turn(writer: &mut Writer<'_>, next: &mut u64) -> Result<(), prereg::store::Fa
             execution,
         }))?;
         writer.apply(request(Action::Score {
+            diff: None,
             run,
             evidence: Some(Evidence::default()),
         }))?;
