@@ -177,7 +177,7 @@ fn explain_says_the_plan_or_the_defects() {
     .unwrap();
     fs::write(
         desk.path("later.toml"),
-        format!("{text}\n[switch]\nfile = \"enabled\"\n"),
+        format!("{text}\n[evidence]\nrequired = [\"measurement\"]\n"),
     )
     .unwrap();
     transcript!(
@@ -259,7 +259,7 @@ fn a_protocol_that_cannot_be_enforced_is_refused() {
     let text = fs::read_to_string(desk.path("minimal.toml")).unwrap();
     fs::write(
         desk.path("later.toml"),
-        format!("{text}\n[switch]\nfile = \"enabled\"\n[cutoff]\nat = \"2027-01-01T00:00:00Z\"\n"),
+        format!("{text}\n[evidence]\nrequired = [\"measurement\"]\n[cutoff]\nat = \"2027-01-01T00:00:00Z\"\n"),
     )
     .unwrap();
     transcript!(
