@@ -13,12 +13,12 @@ use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
 /// A folder with a copy of the shipped protocols.
-pub struct Desk {
+pub(crate) struct Desk {
     folder: TempDir,
 }
 
 impl Desk {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let folder = TempDir::new().unwrap();
         copy(
             &Path::new(env!("CARGO_MANIFEST_DIR")).join("protocols"),
@@ -28,7 +28,7 @@ impl Desk {
     }
 
     /// Lays a folder of the tests over it.
-    pub fn lay(&self, folder: &str) {
+    pub(crate) fn lay(&self, folder: &str) {
         let from = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("tests")
             .join(folder);
@@ -36,23 +36,23 @@ impl Desk {
     }
 
     /// Writes a file.
-    pub fn write(&self, name: &str, text: &str) {
+    pub(crate) fn write(&self, name: &str, text: &str) {
         fs::write(self.path(name), text).unwrap();
     }
 
     /// Returns what a command line prints as data.
-    pub fn json(&self, line: &str) -> serde_json::Value {
+    pub(crate) fn json(&self, line: &str) -> serde_json::Value {
         let said = self.say(&format!("{line} --json"));
         let printed = said.lines().nth(1).unwrap();
         serde_json::from_str(printed).unwrap_or_else(|error| panic!("{error}: {said}"))
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
     /// Executes a command line; returns it with everything that was said and the exit status.
-    pub fn say(&self, line: &str) -> String {
+    pub(crate) fn say(&self, line: &str) -> String {
         let output = Command::new(env!("CARGO_BIN_EXE_prereg"))
             .args(line.split_whitespace())
             .current_dir(self.folder.path())
@@ -74,7 +74,7 @@ impl Desk {
     }
 
     /// Executes several command lines, one after another.
-    pub fn say_all(&self, lines: &[&str]) -> String {
+    pub(crate) fn say_all(&self, lines: &[&str]) -> String {
         lines
             .iter()
             .map(|line| self.say(line))
