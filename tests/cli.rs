@@ -1,10 +1,5 @@
 //! Transcripts of every verb: what was asked, what was said where, and how it ended.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test stops at the first broken assumption"
-)]
-
 #[macro_use]
 mod desk;
 

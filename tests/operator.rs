@@ -1,10 +1,5 @@
 //! What the world and the operator report, by hand and in sessions of `run`.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test stops at the first broken assumption"
-)]
-
 #[macro_use]
 mod desk;
 
