@@ -105,8 +105,8 @@ macro_rules! transcript {
 fn help_of_every_verb() {
     let desk = Desk::new();
     let verbs = [
-        "init", "check", "explain", "plan", "schema", "register", "run", "start", "finish",
-        "score", "breaker", "status", "show", "verify", "export", "claim",
+        "init", "check", "explain", "plan", "rehearse", "schema", "register", "run", "start",
+        "finish", "score", "breaker", "status", "show", "verify", "export", "claim",
     ];
     let mut lines = vec!["--help".to_owned(), "--version".to_owned()];
     lines.extend(verbs.iter().map(|verb| format!("{verb} --help")));

@@ -236,6 +236,7 @@ fn defect(path: &Path, text: String, defect: Defect) -> Failure {
         text,
         folder: folder_of(path),
         defects: vec![defect],
+        undone: "recorded",
     })
 }
 

@@ -8,6 +8,7 @@ mod inspect;
 mod plan;
 mod progress;
 mod protocol;
+mod rehearse;
 pub mod render;
 mod reply;
 mod results;
@@ -67,6 +68,7 @@ fn execute(cli: &Cli) -> Result<Reply, Failure> {
         Verb::Check(args) => protocol::check(args),
         Verb::Explain(args) => explain::explain(args),
         Verb::Plan(args) => plan::plan(args, cli.json),
+        Verb::Rehearse(args) => rehearse::rehearse(args),
         Verb::Schema => Ok(protocol::schema()),
         Verb::Register(args) => protocol::register(args),
         Verb::Run(args) => run::run(args),
