@@ -274,12 +274,15 @@ fn place(rules: &Rules, slice: &Slice, phase: Phase, arm: usize, found: Attempt)
     } else {
         slice.standing.draft
     };
+    let lane = LaneId {
+        draft,
+        number: phase.index,
+    };
+    // Nothing is decided by the lane, but what is granted is folded into it: it has to be there.
+    let _ = slice.lane(lane);
     let repeat = found.slot.min(rules.registered_plan().repeats());
     Place {
-        lane: LaneId {
-            draft,
-            number: phase.index,
-        },
+        lane,
         position: rules.plan_of(slice, phase.confirmatory).position(
             phase.index,
             repeat - 1,
