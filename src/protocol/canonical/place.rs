@@ -37,12 +37,20 @@ fn member(text: &[u8], object: usize, name: &str) -> Option<Placed> {
         let key = at..end(text, at)?;
         let start = blanks(text, key.end);
         let value = start..end(text, start)?;
-        if serde_json::from_slice::<String>(&text[key.clone()]).ok()? == name {
+        if is_named(&text[key.clone()], name)? {
             return Some(Placed { key, value });
         }
         at = blanks(text, value.end);
     }
     None
+}
+
+/// Returns whether a key with its quotes is a name.
+fn is_named(key: &[u8], name: &str) -> Option<bool> {
+    if key.contains(&b'\\') {
+        return Some(serde_json::from_slice::<String>(key).ok()? == name);
+    }
+    Some(key.get(1..key.len() - 1)? == name.as_bytes())
 }
 
 /// Goes over what stands between keys and values.
