@@ -295,6 +295,7 @@ const NOT_STORED: &[(Code, &str)] = &[
     (Code::Unreadable, "who may read a file is not kept with it"),
     (Code::TooLarge, "the file would be large"),
     (Code::BadReport, "a report causes it, never a protocol"),
+    (Code::Operation, "a history causes it, never a protocol"),
 ];
 
 #[test]

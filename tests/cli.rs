@@ -15,6 +15,7 @@ fn help_of_every_verb() {
         "check",
         "explain",
         "plan",
+        "rehearse",
         "schema",
         "register",
         "run",

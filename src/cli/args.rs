@@ -47,6 +47,11 @@ pub(super) enum Verb {
         after_help = "Examples:\n  prereg plan study.toml\n  prereg plan study.toml --json > plan.jsonl"
     )]
     Plan(Plan),
+    /// Plays a scripted history and prints every answer of the engine, one a line.
+    #[command(
+        after_help = "Examples:\n  prereg rehearse study.toml history.jsonl\n  prereg rehearse study.toml - --final < history.jsonl\n\nThe operations are described in docs/rehearse.md. Nothing is recorded, and lines are\nJSON with and without --json."
+    )]
+    Rehearse(Rehearse),
     /// Prints the JSON Schema of the protocol file, for editors.
     #[command(
         after_help = "Example:\n  prereg schema > protocol.schema.json\n  then, as the first line of a protocol: #:schema protocol.schema.json"
@@ -200,6 +205,19 @@ pub(super) struct Plan {
     /// Prints the pilot's slots, which are executed before registration in any order.
     #[arg(long)]
     pub pilot: bool,
+}
+
+/// `rehearse`
+#[derive(Debug, Args)]
+pub(super) struct Rehearse {
+    /// The protocol file.
+    pub file: PathBuf,
+    /// The history: one operation as JSON a line; `-` is standard input.
+    #[arg(value_name = "OPS")]
+    pub ops: PathBuf,
+    /// Prints where it all ended as the last line.
+    #[arg(long = "final")]
+    pub last: bool,
 }
 
 /// `register`

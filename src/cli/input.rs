@@ -59,6 +59,7 @@ fn defects(path: &Path, text: &str, defects: Vec<Defect>) -> Failure {
         text: text.to_owned(),
         folder: folder_of(path),
         defects,
+        undone: "recorded",
     })
 }
 

@@ -10,6 +10,7 @@ mod operator;
 mod plan;
 mod progress;
 mod protocol;
+mod rehearse;
 pub mod render;
 mod reply;
 mod results;
@@ -69,6 +70,7 @@ fn execute(cli: &Cli) -> Result<Reply, Failure> {
         Verb::Check(args) => protocol::check(args),
         Verb::Explain(args) => explain::explain(args),
         Verb::Plan(args) => plan::plan(args, cli.json),
+        Verb::Rehearse(args) => rehearse::rehearse(args),
         Verb::Schema => Ok(protocol::schema()),
         Verb::Register(args) => protocol::register(args),
         Verb::Run(args) => run::run(args),

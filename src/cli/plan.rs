@@ -8,7 +8,7 @@ use std::io::{self, BufWriter, Write};
 use serde::{Serialize, Serializer};
 
 use super::args::Plan as Args;
-use super::reply::{Failure, Reply};
+use super::reply::{self, Failure, Reply};
 use super::study::ProtocolFile;
 use crate::protocol::model::Protocol;
 use crate::protocol::plan::{Plan, Slot, run_seed};
@@ -51,14 +51,7 @@ pub(super) fn plan(args: &Args, as_json: bool) -> Result<Reply, Failure> {
     let loaded = ProtocolFile::read(&args.file)?;
     must_have_slots(&loaded, args.pilot)?;
     let out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
-    match write_plan(&loaded, args.pilot, as_json, out) {
-        // Whoever closed the pipe has seen enough.
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::Fault {
-            code: "output",
-            message: format!("what was to be said could not be written: {error}"),
-        }),
-        _ => Ok(Reply::written()),
-    }
+    reply::streamed(write_plan(&loaded, args.pilot, as_json, out))
 }
 
 /// Refuses to print a plan that is empty for a reason.

@@ -12,6 +12,7 @@
 //! A defect names a place, not bytes: the text is read again here to find them. Lines and columns
 //! start at 1, and columns count characters.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
@@ -28,7 +29,7 @@ const CARETS_MAX: usize = 80;
 /// How many characters a line of a note has at most.
 const NOTE_MAX: usize = 74;
 
-/// Draws every defect of a file, and a last line that counts them.
+/// Draws every defect of a protocol, and a last line that counts them.
 ///
 /// `other` returns the text of a file beside the protocol, for the defects that lie there.
 pub fn defects(
@@ -37,18 +38,39 @@ pub fn defects(
     defects: &[Defect],
     other: impl Fn(&str) -> Option<String>,
 ) -> String {
-    let source = Source::read(text).ok();
+    drawn(file, text, defects, other) + &count(defects.len(), "registered")
+}
+
+/// Returns the line that counts defects and says what was not done because of them.
+pub(super) fn count(defects: usize, undone: &str) -> String {
+    match defects {
+        1 => format!("1 defect, nothing {undone}\n"),
+        some => format!("{some} defects, nothing {undone}\n"),
+    }
+}
+
+/// Draws every defect of a file.
+pub(super) fn drawn(
+    file: &str,
+    text: &str,
+    defects: &[Defect],
+    other: impl Fn(&str) -> Option<String>,
+) -> String {
+    let source = source_for(text, defects);
     let mut drawn = String::new();
     for defect in defects {
         let spot = Spot::of(file, text, source.as_ref(), defect, &other);
         drawn.push_str(&draw(defect, &spot));
         drawn.push_str("\n\n");
     }
-    match defects.len() {
-        1 => drawn.push_str("1 defect, nothing registered\n"),
-        count => drawn.push_str(&format!("{count} defects, nothing registered\n")),
-    }
     drawn
+}
+
+/// Reads a protocol again where that is needed to find a place; a history is none.
+fn source_for<'t>(text: &'t str, defects: &[Defect]) -> Option<Source<'t>> {
+    let needs = |defect: &Defect| !matches!(defect.place, Place::File | Place::Span(_));
+    let needed = defects.iter().any(needs);
+    needed.then(|| Source::read(text).ok()).flatten()
 }
 
 /// Returns every defect of a file for machines: `code`, `message`, `file`, `line`, `column`,
@@ -59,18 +81,13 @@ pub fn defects_json(
     defects: &[Defect],
     other: impl Fn(&str) -> Option<String>,
 ) -> Vec<Value> {
-    let source = Source::read(text).ok();
+    let source = source_for(text, defects);
     let one = |defect: &Defect| {
         let spot = Spot::of(file, text, source.as_ref(), defect, &other);
         let at = spot.span.as_ref().map(|span| {
-            let line_start = spot.text[..span.start].rfind('\n').map_or(0, |at| at + 1);
-            let line = line_of(&spot.text, span.start);
-            let column = spot.text[line_start..span.start].chars().count() + 1;
-            (
-                line,
-                column,
-                column + spot.text[span.clone()].chars().count(),
-            )
+            let column = spot.text[..span.start].chars().count() + 1;
+            let end_column = column + spot.text[span.clone()].chars().count();
+            (spot.line, column, end_column)
         });
         json!({
             "code": defect.code.text(),
@@ -86,9 +103,11 @@ pub fn defects_json(
     defects.iter().map(one).collect()
 }
 
-/// Where a defect is drawn: a file, its text, and the bytes, if it is about some.
+/// Where a defect is drawn: a file, the line, and the bytes of it, if it is about some. Nothing else
+/// of the text, which may be long.
 struct Spot {
     file: String,
+    line: usize,
     text: String,
     span: Option<Range<usize>>,
 }
@@ -102,8 +121,8 @@ impl Spot {
         other: &impl Fn(&str) -> Option<String>,
     ) -> Self {
         let (name, text) = match &defect.file {
-            None => (file.to_owned(), Some(text.to_owned())),
-            Some(path) => (beside(file, path), other(path)),
+            None => (file.to_owned(), Some(Cow::Borrowed(text))),
+            Some(path) => (beside(file, path), other(path).map(Cow::Owned)),
         };
         let span = match (&defect.place, source) {
             (Place::File, _) => None,
@@ -111,12 +130,17 @@ impl Spot {
             (place, Some(source)) if defect.file.is_none() => Some(source.span(place)),
             _ => None,
         };
-        let text = visible(&text.unwrap_or_default());
+        let text = text.unwrap_or_default();
         let span = span.filter(|_| !text.is_empty());
+        let span = span.map(|span| on_one_line(&text, span));
+        let at = span.as_ref().map_or(0, |span| span.start);
+        let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
+        let end = text[at..].find('\n').map_or(text.len(), |end| at + end + 1);
         Self {
-            span: span.map(|span| on_one_line(&text, span)),
+            line: line_of(&text, at),
+            text: visible(&text[start..end]),
+            span: span.map(|span| span.start - start..span.end - start),
             file: name,
-            text,
         }
     }
 }
@@ -170,6 +194,7 @@ fn draw(defect: &Defect, spot: &Spot) -> String {
                 .label(label);
             title.element(
                 Snippet::source(spot.text.as_str())
+                    .line_start(spot.line)
                     .path(spot.file.as_str())
                     .annotation(annotation),
             )

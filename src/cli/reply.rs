@@ -94,6 +94,8 @@ pub(super) struct Defects {
     pub folder: PathBuf,
     /// The defects.
     pub defects: Vec<Defect>,
+    /// What was not done because of them.
+    pub undone: &'static str,
 }
 
 impl From<Fault> for Failure {
@@ -124,6 +126,14 @@ impl Failure {
         }
     }
 
+    /// Makes the fault of output that nobody took.
+    fn output(error: &io::Error) -> Self {
+        Self::Fault {
+            code: "output",
+            message: format!("what was to be said could not be written: {error}"),
+        }
+    }
+
     /// Refuses to write over a file.
     pub(super) fn exists(path: &Path) -> Self {
         Self::Usage {
@@ -149,9 +159,9 @@ impl Failure {
             Self::Busy { code, message } => format!("refused[{code}]: {message}\n"),
             Self::Fault { code, message } => format!("fault[{code}]: {message}\n"),
             Self::Defects(found) => {
-                render::defects(&found.file, &found.text, &found.defects, |path| {
-                    std::fs::read_to_string(found.folder.join(path)).ok()
-                })
+                let other = |path: &str| std::fs::read_to_string(found.folder.join(path)).ok();
+                let drawn = render::drawn(&found.file, &found.text, &found.defects, other);
+                drawn + &render::count(found.defects.len(), found.undone)
             }
             Self::Refused { refusal, text } => format!(
                 "refused[{}]: {refusal}\n{}",
@@ -223,17 +233,27 @@ pub(super) fn registered(rule: Option<&str>, text: Option<&str>) -> String {
 /// Returns the line of the protocol that holds a rule: the key itself, or the nearest table.
 fn registered_line(rule: Option<&str>, text: Option<&str>) -> Option<(usize, String)> {
     let (rule, text) = (rule?, text?);
-    let source = Source::read(text).ok()?;
-    let span = source.span(&Place::Key(rule.to_owned()));
-    if span.is_empty() {
-        return None;
-    }
-    let line = line_of(text, span.start);
+    let line = line_of_rule(&Source::read(text).ok()?, text, rule)?;
     let shown = text.lines().nth(line - 1)?;
     Some((
         line,
         shown.split(" #").next().unwrap_or(shown).trim().to_owned(),
     ))
+}
+
+/// Returns the line of the protocol that holds a rule, by the rule's JSON pointer.
+pub(super) fn line_of_rule(source: &Source<'_>, text: &str, rule: &str) -> Option<usize> {
+    let span = source.span(&Place::Key(rule.to_owned()));
+    (!span.is_empty()).then(|| line_of(text, span.start))
+}
+
+/// Replies to a verb that writes what it says as it is made.
+pub(super) fn streamed(written: io::Result<()>) -> Result<Reply, Failure> {
+    match written {
+        // Whoever closed the pipe has seen enough.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::output(&error)),
+        _ => Ok(Reply::written()),
+    }
 }
 
 /// Prints what was said, or why nothing was; returns how the process ends.
@@ -252,10 +272,7 @@ pub(super) fn print(result: &Result<Reply, Failure>, json: bool) -> Exit {
     match written {
         // Whoever closed the pipe has seen enough.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            let fault = Failure::Fault {
-                code: "output",
-                message: format!("what was to be said could not be written: {error}"),
-            };
+            let fault = Failure::output(&error);
             // Where this cannot be said either, nobody listens.
             let _ = write(&mut io::stderr().lock(), &fault.text());
             Exit::Fault

@@ -36,6 +36,7 @@ impl ProtocolFile {
                 text,
                 folder: base.clone(),
                 defects,
+                undone: "registered",
             })
         };
         // One byte more than is allowed, so that the checker can say that it is too large.

@@ -274,13 +274,13 @@ fn place(rules: &Rules, slice: &Slice, phase: Phase, arm: usize, found: Attempt)
     } else {
         slice.standing.draft
     };
-    let repeat = found.slot.min(rules.registered_plan().repeats());
     let lane = LaneId {
         draft,
         number: phase.index,
     };
-    // Looked up for the fold, which goes on with the lane as it is.
+    // Nothing is decided by the lane, but what is granted is folded into it: it has to be there.
     let _ = slice.lane(lane);
+    let repeat = found.slot.min(rules.registered_plan().repeats());
     Place {
         lane,
         position: rules.plan_of(slice, phase.confirmatory).position(

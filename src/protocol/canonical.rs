@@ -1,9 +1,13 @@
 //! JSON with one meaning and one spelling: strict reading, canonical bytes (RFC 8785), digests.
 
+mod place;
+
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
+
+pub use place::{Placed, place};
 
 use crate::units::{Digest, EXACT_MAX};
 
@@ -39,6 +43,20 @@ pub fn read(bytes: &[u8]) -> Result<Value, JsonFault> {
         offset: offset_of(text, error.line(), error.column()),
         message: plain(&error.to_string()),
     })
+}
+
+/// Returns the lines of a text that has one JSON document a line, without their ends, and the byte at
+/// which each begins.
+pub fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
+    let mut next = 0;
+    bytes
+        .split_inclusive(|byte| *byte == b'\n')
+        .map(move |raw| {
+            let start = next;
+            next += raw.len();
+            let line = raw.strip_suffix(b"\n").unwrap_or(raw);
+            (start, line.strip_suffix(b"\r").unwrap_or(line))
+        })
 }
 
 /// Why a text is not one JSON document with one meaning.

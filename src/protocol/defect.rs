@@ -66,6 +66,7 @@ codes! {
     Arms, "arms", "The arms cannot be compared.";
     ArmsDiffer, "arms-differ", "An arm differs from the reference in something undeclared.";
     Frame, "frame", "A line of the frame is not a task.";
+    Operation, "operation", "A line of a history is not an operation, or stands before its time.";
     UnknownSplit, "unknown-split", "A task's split is not declared.";
     Draw, "draw", "The draw cannot be made.";
     Template, "template", "A template names something that does not exist.";
@@ -157,6 +158,47 @@ impl Defect {
 
 /// How many defects of one kind of check are told; who has more mends these first.
 pub const DEFECTS_MAX: usize = 100;
+
+/// Defects as they are found: those that are told, and how many more there are.
+#[derive(Clone, Debug, Default)]
+pub struct Found {
+    defects: Vec<Defect>,
+    more: usize,
+}
+
+impl Found {
+    /// Returns whether nothing was found.
+    pub fn is_empty(&self) -> bool {
+        self.defects.is_empty()
+    }
+
+    /// Returns whether more is counted only, and not told.
+    pub fn is_full(&self) -> bool {
+        self.defects.len() >= DEFECTS_MAX
+    }
+
+    /// Returns the defects that are told, and last how many are not.
+    pub fn told(mut self) -> Vec<Defect> {
+        if self.more > 0 {
+            let more = self.more;
+            let message = format!("{more} more defects are not shown; mend these first");
+            let defect = Defect::new(Code::TooLarge, Place::File, message);
+            self.defects.push(defect);
+        }
+        self.defects
+    }
+}
+
+impl Extend<Defect> for Found {
+    fn extend<I: IntoIterator<Item = Defect>>(&mut self, found: I) {
+        for defect in found {
+            match self.is_full() {
+                true => self.more += 1,
+                false => self.defects.push(defect),
+            }
+        }
+    }
+}
 
 /// Returns the word of a list that was probably meant, if one is near: few letters differ, or one
 /// begins with the other.

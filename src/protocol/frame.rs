@@ -100,11 +100,8 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Task>, Vec<FrameFault>> {
     let mut tasks = Vec::new();
     let mut faults = Vec::new();
     let mut seen: HashMap<String, (usize, String)> = HashMap::new();
-    let mut offset = 0;
-    for (index, raw) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
+    for (index, (offset, text)) in canonical::lines(bytes).enumerate() {
         let line = index + 1;
-        let text = raw.strip_suffix(b"\n").unwrap_or(raw);
-        let text = text.strip_suffix(b"\r").unwrap_or(text);
         let mut refuse = |at: usize, message: String| {
             faults.push(FrameFault {
                 line,
@@ -133,7 +130,6 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Task>, Vec<FrameFault>> {
                 None => tasks.push(task),
             },
         }
-        offset += raw.len();
     }
     if faults.is_empty() && tasks.is_empty() {
         faults.push(FrameFault {

@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 use super::defect::{Code, DEFECTS_MAX, Defect, Place};
 use super::draft::Draft;
 use super::source::child;
-pub use wording::in_words;
+pub use wording::{found_in_words, in_words};
 use wording::{headless_key, meant_key, missing_key, shown, unknown_key, value_defect};
 
 /// Returns the JSON Schema of the protocol file.

@@ -7,10 +7,11 @@ use prereg::engine::counts::{self, Attempt, Fate, Turns};
 use prereg::engine::outage::{self, Tally};
 use prereg::engine::refusal::Refusal;
 use prereg::engine::rehearsal::Rehearsal;
+use prereg::engine::rehearsal::op::Timed;
 use prereg::engine::rules::Rules;
 use prereg::protocol::model::{Outage, Protocol};
 use prereg::units::{Micros, Time};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::shipped::with;
 
@@ -49,7 +50,8 @@ pub(super) fn start_history(case: &Value) -> Value {
     let ops = case["ops"].as_array().unwrap();
     let answers: Vec<Value> = ops
         .iter()
-        .map(|op| rehearsal.play(op).unwrap().value)
+        .map(|op| rehearsal.play(&Timed::read(op).unwrap()))
+        .map(|answer| answer.json(|_| Map::new()))
         .collect();
     json!({ "answers": answers, "final": rehearsal.end() })
 }

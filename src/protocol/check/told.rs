@@ -3,7 +3,7 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::protocol::defect::{Code, DEFECTS_MAX, Defect, Place};
+use crate::protocol::defect::{Code, DEFECTS_MAX, Defect, Found};
 use crate::protocol::source::{Source, line_of};
 
 /// How many more lines are named for a name that stands on many.
@@ -14,14 +14,9 @@ pub(super) fn in_order(mut defects: Vec<Defect>, text: &str, source: &Source<'_>
     defects.sort_by_cached_key(|defect| (defect.file.clone(), source.span(&defect.place).start));
     defects.dedup();
     let line = |defect: &Defect| line_of(text, source.span(&defect.place).start);
-    let mut defects = each_name_once(defects, line);
-    if defects.len() > DEFECTS_MAX {
-        let more = defects.len() - DEFECTS_MAX;
-        let message = format!("{more} more defects are not shown; mend these first");
-        defects.truncate(DEFECTS_MAX);
-        defects.push(Defect::new(Code::TooLarge, Place::File, message));
-    }
-    defects
+    let mut found = Found::default();
+    found.extend(each_name_once(defects, line));
+    found.told()
 }
 
 /// Tells a name that is nowhere declared once, with the other lines that have it.

@@ -201,11 +201,7 @@ fn range(node: Option<&Value>) -> String {
 
 /// Says in plain words how a JSON document breaks its schema.
 pub fn in_words(error: &ValidationError<'_>) -> String {
-    let found = match error.instance().as_ref() {
-        Value::Object(_) => "an object".to_owned(),
-        Value::String(text) if !text.is_empty() => format!("the text {}", shown(error.instance())),
-        other => shown(other),
-    };
+    let found = found_in_words(error.instance());
     match error.kind() {
         Kind::Type { kind } => {
             let wanted = types(kind)
@@ -223,6 +219,15 @@ pub fn in_words(error: &ValidationError<'_>) -> String {
         Kind::Maximum { limit } => format!("{found} is more than {limit}"),
         Kind::Enum { options } => format!("{found} is not one of {options}"),
         other => format!("{found} does not satisfy `{}`", other.keyword()),
+    }
+}
+
+/// Says in plain words what stands at a place of a JSON document.
+pub fn found_in_words(value: &Value) -> String {
+    match value {
+        Value::Object(_) => "an object".to_owned(),
+        Value::String(text) if !text.is_empty() => format!("the text {}", shown(value)),
+        other => shown(other),
     }
 }
 

@@ -1,0 +1,122 @@
+//! The verb `rehearse`: what the engine answers to a history that never happened, one line each.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Write};
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+use super::args::Rehearse;
+use super::reply::{self, Defects, Failure, Reply};
+use super::study::{ProtocolFile, folder_of};
+use crate::engine::refusal::Refusal;
+use crate::engine::rehearsal::Rehearsal;
+use crate::engine::rehearsal::history::{self, BYTES_MAX};
+use crate::engine::rehearsal::op::Timed;
+use crate::engine::rules::Rules;
+use crate::protocol::defect::{Code, Defect, Place};
+use crate::protocol::source::Source;
+
+/// Plays a history; nothing of it is recorded, so what this version cannot enforce is no obstacle.
+pub(super) fn rehearse(args: &Rehearse) -> Result<Reply, Failure> {
+    let loaded = ProtocolFile::read(&args.file)?;
+    let history = read(&args.ops)?;
+    let checked = loaded.checked;
+    let rules = Rules::new(checked.registration, checked.tasks).map_err(|message| {
+        let code = "protocol";
+        Failure::Fault { code, message }
+    })?;
+    let source = Source::read(&loaded.text).ok();
+    let beside = |refusal: &Refusal| beside(refusal, source.as_ref(), &loaded.text);
+    let out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+    reply::streamed(play(&rules, &history, beside, args.last, out))
+}
+
+fn play(
+    rules: &Rules,
+    history: &[Timed],
+    beside: impl Fn(&Refusal) -> Map<String, Value>,
+    last: bool,
+    mut out: impl Write,
+) -> io::Result<()> {
+    let mut rehearsal = Rehearsal::new(rules);
+    for timed in history {
+        writeln!(out, "{}", rehearsal.play(timed).json(&beside))?;
+    }
+    if last {
+        writeln!(out, "{}", rehearsal.end())?;
+    }
+    out.flush()
+}
+
+/// Returns what a refusal tells people and programs beside the known form of its answer.
+fn beside(refusal: &Refusal, source: Option<&Source<'_>>, text: &str) -> Map<String, Value> {
+    let mut retry = Map::from_iter([("class".to_owned(), json!(refusal.retry()))]);
+    retry.extend(
+        refusal
+            .until()
+            .map(|at| ("at".to_owned(), json!(at.to_string()))),
+    );
+    let mut fields = Map::from_iter([
+        ("code".to_owned(), json!(refusal.code())),
+        ("retry".to_owned(), Value::Object(retry)),
+        ("says".to_owned(), json!(refusal.to_string())),
+    ]);
+    let rule = refusal.rule();
+    let line = source
+        .zip(rule)
+        .and_then(|(source, rule)| reply::line_of_rule(source, text, &rule));
+    fields.extend(line.map(|line| ("registered_at".to_owned(), json!(line))));
+    fields
+}
+
+/// Reads a history; every defect of it is drawn in its own text.
+fn read(ops: &Path) -> Result<Vec<Timed>, Failure> {
+    let bytes = bytes(ops).map_err(|error| {
+        let (code, message) = match error.kind() {
+            io::ErrorKind::NotFound => (Code::NotFound, "there is no such file".to_owned()),
+            _ => (Code::Unreadable, format!("it cannot be read: {error}")),
+        };
+        defective(ops, &[], vec![Defect::new(code, Place::File, message)])
+    })?;
+    history::read(&bytes).map_err(|defects| defective(ops, &bytes, defects))
+}
+
+fn defective(ops: &Path, bytes: &[u8], defects: Vec<Defect>) -> Failure {
+    let file = match is_input(ops) {
+        true => "standard input".to_owned(),
+        false => ops.display().to_string(),
+    };
+    Failure::Defects(Defects {
+        file,
+        text: drawable(bytes),
+        folder: folder_of(ops),
+        defects,
+        undone: "played",
+    })
+}
+
+fn is_input(ops: &Path) -> bool {
+    ops == Path::new("-")
+}
+
+/// Reads one byte more than is allowed at most, so that too much can be told.
+fn bytes(ops: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let max = BYTES_MAX as u64 + 1;
+    match is_input(ops) {
+        true => io::stdin().lock().take(max).read_to_end(&mut bytes)?,
+        false => File::open(ops)?.take(max).read_to_end(&mut bytes)?,
+    };
+    Ok(bytes)
+}
+
+/// Returns a text in which every byte stands where it was, so that places stay true.
+fn drawable(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        text.extend(chunk.invalid().iter().map(|_| '?'));
+    }
+    text
+}
