@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use super::blocks;
 use super::command::Executed;
 use super::conditions::{self, Fired, World};
 use super::decide::Ruling;
@@ -181,7 +182,10 @@ fn complete(rules: &Rules, slice: &Slice) -> BTreeMap<String, bool> {
             .stages
             .get(i)
             .map_or(0, |stage| stage.slots_ended);
-        (stage.id.clone(), ended == plan.stage_len(i))
+        (
+            stage.id.clone(),
+            blocks::is_complete(ended, plan.stage_len(i)),
+        )
     });
     complete.collect()
 }

@@ -1,6 +1,7 @@
 //! The rules that have known answers, each answered by the code that the product runs.
 
 mod actors;
+mod blocks;
 mod budgets;
 mod causes;
 mod history;
@@ -22,12 +23,15 @@ pub(crate) const ALL: &[(&str, Answer)] = &[
     ("arm_order", plan::arm_order),
     ("backoff_seconds", limits::backoff_seconds),
     ("block_fits", limits::block_fits),
+    ("block_status", blocks::block_status),
     ("budget_allows", budgets::budget_allows),
     ("build_blocks", plan::build_blocks),
     ("compare_pins", readiness::compare_pins),
+    ("completed_trial_ids", blocks::completed_trial_ids),
     ("corrections_budget", budgets::corrections_budget),
     ("counted_runs", history::counted_runs),
     ("first_arm_index", plan::first_arm_index),
+    ("flag_incomplete", blocks::flag_incomplete),
     ("gate_decision", quota::gate_decision),
     ("is_outage_hour", history::is_outage_hour),
     ("latest_known_quota", quota::latest_known_quota),
@@ -39,6 +43,7 @@ pub(crate) const ALL: &[(&str, Answer)] = &[
     ("overall_preflight", readiness::overall_preflight),
     ("parse_utc", times::parse_utc),
     ("past_cutoff", limits::past_cutoff),
+    ("phase2_allowed", blocks::phase2_allowed),
     ("preflight_counts", readiness::preflight_counts),
     ("priority_key", plan::priority_key),
     ("probe_seed", plan::probe_seed),
