@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::attempts::may_rerun;
+use super::attempts::{self, Fate};
 use super::blocks::Ending;
 use super::command::Cause;
 use super::event::{Event, LaneId, Place};
@@ -15,17 +15,6 @@ use super::rules::{Phase, Rules};
 use super::slice::{Run, Slice, State};
 use crate::protocol::model::Attempts;
 use crate::units::{RunId, Time};
-
-/// What became of a run, as far as its slot goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
-    /// It is not closed.
-    Open,
-    /// It is scored.
-    Scored,
-    /// It is unjudged, or counts so.
-    Unjudged(Cause),
-}
 
 /// A slot of an arm on a task, and the attempt at it; both from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,10 +48,7 @@ fn filling(
             filled.slot += 1;
             filled.attempt = 1;
         }
-        filled.waits = match fate {
-            Fate::Unjudged(cause) => may_rerun(attempts, cause, filled.attempt),
-            Fate::Open | Fate::Scored => false,
-        };
+        filled.waits = attempts::follows(attempts, filled.attempt, fate);
         filled.ended += u64::from(fate != Fate::Open && !filled.waits);
         (filled, fate)
     })

@@ -81,6 +81,13 @@ pub enum Refusal {
         /// What was found; none where nobody has looked.
         status: Option<String>,
     },
+    /// No arm is executed here, so there is nothing to look at and nothing to run.
+    NoDirectCell {},
+    /// An arm is executed elsewhere, so not every arm can be found ready here.
+    ArmElsewhere {
+        /// The arm.
+        arm: String,
+    },
     /// A probe says something else than it should.
     ProbeDiffers {
         /// The probe.
@@ -354,6 +361,8 @@ impl Refusal {
             Self::Off {} => "off",
             Self::StopFired { id, .. } | Self::Held { id, .. } => id,
             Self::NotReady { .. } => "not-ready",
+            Self::NoDirectCell {} => "no-direct-cell",
+            Self::ArmElsewhere { .. } => "arm-elsewhere",
             Self::ProbeDiffers { .. } => "probe-differs",
             Self::DoesNotFit { .. } => "does-not-fit",
             Self::OverBudget { .. } => "over-budget",
@@ -418,7 +427,9 @@ impl Refusal {
         match self {
             Self::UnknownArm { .. } => Some("/arms"),
             Self::SwitchUnreadable {} | Self::Off {} => Some("/switch"),
-            Self::NotReady { .. } => Some("/preflight"),
+            Self::NotReady { .. } | Self::NoDirectCell {} | Self::ArmElsewhere { .. } => {
+                Some("/preflight")
+            }
             Self::ProbeDiffers { .. } => Some("/probes"),
             Self::ActorNotAdmitted { .. } => Some("/actors/kinds"),
             Self::StageClosed { .. } | Self::DoesNotFit { .. } => Some("/stages"),
@@ -564,6 +575,13 @@ impl fmt::Display for Refusal {
             } => write!(
                 f,
                 "{arm} is not ready ({status}); every arm must be before anything starts"
+            ),
+            Self::NoDirectCell {} => f.write_str(
+                "every arm is executed elsewhere, so `prereg run` has nothing to execute; start each run with `prereg start --ref`",
+            ),
+            Self::ArmElsewhere { arm } => write!(
+                f,
+                "{arm} is executed elsewhere, so `prereg run` cannot find every arm ready and starts nothing; start each run with `prereg start --ref`"
             ),
             Self::ProbeDiffers {
                 probe,

@@ -1,11 +1,13 @@
 //! The rules that have known answers, each answered by the code that the product runs.
 
 mod actors;
+mod attempts;
 mod blocks;
 mod budgets;
 mod causes;
 mod history;
 mod limits;
+mod passes;
 mod plan;
 mod quota;
 mod readiness;
@@ -20,6 +22,7 @@ pub(crate) type Answer = fn(&Value) -> Value;
 /// Every rule that is covered, by the name of its file.
 pub(crate) const ALL: &[(&str, Answer)] = &[
     ("actor_shape", actors::actor_shape),
+    ("allocate_attempt", attempts::allocate_attempt),
     ("arm_order", plan::arm_order),
     ("backoff_seconds", limits::backoff_seconds),
     ("block_fits", limits::block_fits),
@@ -48,6 +51,7 @@ pub(crate) const ALL: &[(&str, Answer)] = &[
     ("priority_key", plan::priority_key),
     ("probe_seed", plan::probe_seed),
     ("quota_gate", quota::quota_gate),
+    ("run_passes", passes::run_passes),
     ("slot_at", history::slot_at),
     ("slot_enumeration", plan::slot_enumeration),
     ("slots_done", history::slots_done),
