@@ -188,6 +188,7 @@ fn request(action: Action) -> Request {
     Request {
         actor: "bench".to_owned(),
         key: None,
+        expects: None,
         action,
     }
 }
@@ -261,6 +262,7 @@ fn turn(writer: &mut Writer<'_>, next: &mut u64) -> Result<(), prereg::store::Fa
             execution,
         }))?;
         writer.apply(request(Action::Score {
+            diff: None,
             run,
             evidence: Some(Evidence::default()),
         }))?;

@@ -27,6 +27,7 @@ fn request(writes: &Writes, action: Action) -> Request {
     Request {
         actor: writes.actor.clone(),
         key: writes.key.clone(),
+        expects: writes.if_head,
         action,
     }
 }

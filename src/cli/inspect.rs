@@ -39,6 +39,7 @@ fn look(record: &Path, looks: &Looks) -> Result<Store, Failure> {
             Request {
                 actor: looks.actor.clone(),
                 key: None,
+                expects: None,
                 action: Action::Unblind {},
             },
         )?;

@@ -98,6 +98,7 @@ pub(super) fn register_in(
     let request = |action| Request {
         actor: actor.to_owned(),
         key: None,
+        expects: None,
         action,
     };
     // In one transaction: nobody else's protocol comes between the two.

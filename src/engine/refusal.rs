@@ -327,6 +327,13 @@ pub enum Refusal {
         /// The key.
         key: String,
     },
+    /// What the write is about is not what its writer saw.
+    ChangedSinceRead {
+        /// The newest entry when the writer looked.
+        seen: u64,
+        /// The newest entry that changed it since; the newest of all where there is none so new.
+        stands: u64,
+    },
 }
 
 /// What may start now.
@@ -409,6 +416,7 @@ impl Refusal {
             Self::BreakerInternal {} => "breaker-internal",
             Self::ExecutedHere { .. } => "executed-here",
             Self::KeyReused { .. } => "key-reused",
+            Self::ChangedSinceRead { .. } => "changed-since-read",
         }
     }
 
@@ -743,6 +751,14 @@ impl fmt::Display for Refusal {
                 "run {run} is executed by `prereg run`, which reports on it itself"
             ),
             Self::KeyReused { key } => write!(f, "the key `{key}` belongs to another command"),
+            Self::ChangedSinceRead { seen, stands } if stands < seen => write!(
+                f,
+                "this record has {stands} entries and never had the head {seen}; look at it, and name the head that it has"
+            ),
+            Self::ChangedSinceRead { seen, stands } => write!(
+                f,
+                "entry {stands} changed what this is about after the head {seen} was seen; look again before you write"
+            ),
         }
     }
 }

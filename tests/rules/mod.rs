@@ -13,6 +13,7 @@ mod quota;
 mod readiness;
 mod shipped;
 mod times;
+mod transitions;
 
 use serde_json::Value;
 
@@ -36,6 +37,7 @@ pub(crate) const ALL: &[(&str, Answer)] = &[
     ("first_arm_index", plan::first_arm_index),
     ("flag_incomplete", blocks::flag_incomplete),
     ("gate_decision", quota::gate_decision),
+    ("guarded_transition", transitions::guarded_transition),
     ("is_outage_hour", history::is_outage_hour),
     ("latest_known_quota", quota::latest_known_quota),
     ("launch_gate", quota::launch_gate),
