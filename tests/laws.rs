@@ -142,6 +142,9 @@ fn blocks_add_up_to_the_slots_that_have_ended() {
         assert_eq!(sum(|block| block.expected), rules.registered_plan().len());
         let complete = blocks.iter().all(|block| block.complete);
         assert_eq!(complete, standing.completed.is_some(), "{wanted:?}");
+        let whole = blocks.iter().filter(|block| block.complete).count() as u64;
+        let told = blocks::complete(rules, &after.slice);
+        assert_eq!(told, (whole, blocks.len() as u64), "{wanted:?}");
         for run in after.slice.runs.values().flatten() {
             let flag = blocks::of_run(rules, &after.slice, run);
             let place = run.place.filter(|place| place.lane.draft == 0);

@@ -54,7 +54,7 @@ fn is_sealed(rules: &Rules, standing: &Standing) -> bool {
 }
 
 /// Shows where a study stands.
-pub(super) fn status(args: &Status) -> Result<Reply, Failure> {
+pub(super) fn status(args: &Status, as_json: bool) -> Result<Reply, Failure> {
     let record = find_record(args.named.said())?;
     let mut store = look(&record, &args.looks)?;
     let standing = store.standing()?;
@@ -79,12 +79,8 @@ pub(super) fn status(args: &Status) -> Result<Reply, Failure> {
         standing.live.len(),
         standing.runs
     ));
-    let blocks = store.blocks()?;
-    let complete = blocks.iter().filter(|block| block.complete).count();
-    text.push_str(&format!(
-        "  blocks    {complete} of {} complete\n",
-        blocks.len()
-    ));
+    let (complete, blocks) = store.blocks_complete()?;
+    text.push_str(&format!("  blocks    {complete} of {blocks} complete\n"));
     for (arm, counts) in &standing.arms {
         text.push_str(&format!(
             "  {arm:<9} {} started, {} scored, {} unjudged\n",
@@ -122,6 +118,8 @@ pub(super) fn status(args: &Status) -> Result<Reply, Failure> {
         head.digest.short(),
         record.display()
     ));
+    // Each block costs a look at its runs, which people are not shown.
+    let blocks = if as_json { store.blocks()? } else { Vec::new() };
     let json = json!({ "study": rules.protocol().study.id, "standing": standing, "blocks": blocks, "sealed": sealed, "tally": tally, "head": head });
     Ok(Reply::done(text, json))
 }

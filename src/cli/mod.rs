@@ -74,7 +74,7 @@ fn execute(cli: &Cli) -> Result<Reply, Failure> {
         Verb::Finish(args) => elsewhere::finish(args),
         Verb::Score(args) => elsewhere::score(args),
         Verb::Breaker(args) => elsewhere::breaker(args),
-        Verb::Status(args) => inspect::status(args),
+        Verb::Status(args) => inspect::status(args, cli.json),
         Verb::Show(args) => inspect::show(args),
         Verb::Verify(args) => inspect::verify(args),
         Verb::Export(args) => inspect::export(args, cli.json),

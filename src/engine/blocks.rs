@@ -86,19 +86,54 @@ pub fn flag(
 /// Returns how far every block of the registered plan has come, in order.
 pub fn all(rules: &Rules, slice: &Slice) -> Vec<Block> {
     let plan = rules.plan_of(slice, true);
-    // An empty plan has no slots to put into blocks.
-    let blocks = if plan.is_empty() { 0 } else { plan.blocks() };
-    (0..blocks)
+    let blocks = 0..count(&plan);
+    blocks
         .map(|block| stands(rules, slice, &plan, block))
         .collect()
 }
 
-/// Returns how far the block of a run has come.
+/// Returns how many blocks of the registered plan are complete, and how many there are.
+///
+/// Looks at no run, and at nothing but the standing before the first slot and after the last one.
+pub fn complete(rules: &Rules, slice: &Slice) -> (u64, u64) {
+    let plan = rules.plan_of(slice, true);
+    let blocks = count(&plan);
+    let complete = match slice.standing.slots_ended {
+        0 => 0,
+        ended if is_complete(ended, plan.len()) => blocks,
+        _ => {
+            let complete = (0..blocks).filter(|block| is_whole(rules, slice, &plan, *block));
+            complete.count() as u64
+        }
+    };
+    (complete, blocks)
+}
+
+/// Returns what is said of a run by its block; nothing of a run that is in none.
 pub fn of_run(rules: &Rules, slice: &Slice, run: &Run) -> Option<Flag> {
     let plan = rules.plan_of(slice, true);
     flag(&plan, run.place.as_ref(), |block| {
-        stands(rules, slice, &plan, block).complete
+        is_whole(rules, slice, &plan, block)
     })
+}
+
+/// An empty plan has no slots to put into blocks.
+fn count(plan: &Plan) -> u64 {
+    if plan.is_empty() { 0 } else { plan.blocks() }
+}
+
+/// Returns whether a block is complete, by its lanes alone.
+fn is_whole(rules: &Rules, slice: &Slice, plan: &Plan, block: u64) -> bool {
+    let slots = plan.slots_of_block(block);
+    match rules.protocol().allocation.by {
+        OrderBy::Plan => slots
+            .iter()
+            .all(|slot| outage::has_ended(slice, plan, slot)),
+        OrderBy::Counts => {
+            let lane = slice.lane(LaneId::registered(block));
+            is_complete(lane.map_or(0, |lane| lane.ended), slots.len() as u64)
+        }
+    }
 }
 
 fn stands(rules: &Rules, slice: &Slice, plan: &Plan, block: u64) -> Block {
@@ -148,14 +183,13 @@ mod tests {
 
     #[test]
     fn a_block_is_complete_when_all_its_slots_have_ended() {
-        let rows: [(&[Option<Ending>], bool, [u64; 3]); 5] = [
-            (&[], true, [0, 0, 0]),
+        for (slots, complete, [ended, expected, unjudged]) in [
+            (&[][..], true, [0, 0, 0]),
             (&[None], false, [0, 1, 0]),
             (&[JUDGED, None], false, [1, 2, 0]),
             (&[JUDGED, UNJUDGED], true, [2, 2, 1]),
             (&[UNJUDGED, UNJUDGED], true, [2, 2, 2]),
-        ];
-        for (slots, complete, [ended, expected, unjudged]) in rows {
+        ] {
             let block = Block {
                 complete,
                 ended,
@@ -168,14 +202,13 @@ mod tests {
 
     #[test]
     fn the_last_attempt_that_ends_a_slot_says_how() {
-        let rows: [(&[Option<Ending>], Option<Ending>); 5] = [
-            (&[], None),
+        for (attempts, said) in [
+            (&[][..], None),
             (&[None, None], None),
             (&[UNJUDGED, JUDGED], JUDGED),
             (&[JUDGED, UNJUDGED], UNJUDGED),
             (&[UNJUDGED, None], UNJUDGED),
-        ];
-        for (attempts, said) in rows {
+        ] {
             assert_eq!(ending(attempts.iter().copied()), said, "{attempts:?}");
         }
     }

@@ -173,6 +173,11 @@ impl Store {
         Ok(self.ask(blocks::all)?.unwrap_or_default())
     }
 
+    /// Returns how many blocks of the registered plan are complete, and how many there are.
+    pub fn blocks_complete(&mut self) -> Result<(u64, u64)> {
+        Ok(self.ask(blocks::complete)?.unwrap_or_default())
+    }
+
     /// Returns what is said of a run by its block; nothing of a run that is in none.
     pub fn block_of(&mut self, run: &Run) -> Result<Option<Flag>> {
         let flag = self.ask(|rules, slice| blocks::of_run(rules, slice, run))?;
