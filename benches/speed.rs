@@ -188,6 +188,7 @@ fn request(action: Action) -> Request {
     Request {
         actor: "bench".to_owned(),
         key: None,
+        expects: None,
         action,
     }
 }

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use engine_common::random::{Random, any_drafts, any_move, any_pause};
 use engine_common::{Draft, Given, Move, Report, World};
 use part::Part;
+use prereg::engine::blocks::{self, Block};
 use prereg::engine::decide::{self, Peek};
 use prereg::engine::event::{Event, Place};
 use prereg::engine::slice::{Slice, State};
@@ -127,6 +128,29 @@ fn nothing_starts_beyond_the_plan() {
         assert_eq!(run.task, design.drawn_ids()[slot.task as usize]);
         assert_eq!(run.arm, design.arm_ids()[slot.arm as usize]);
         assert_eq!(place.repeat, slot.repeat + 1);
+    });
+}
+
+#[test]
+fn blocks_add_up_to_the_slots_that_have_ended() {
+    histories(|_, wanted, _, after| {
+        let Some(rules) = after.rules() else { return };
+        let standing = &after.slice.standing;
+        let blocks = blocks::all(rules, &after.slice);
+        let sum = |part: fn(&Block) -> u64| blocks.iter().map(part).sum::<u64>();
+        assert_eq!(sum(|block| block.ended), standing.slots_ended, "{wanted:?}");
+        assert_eq!(sum(|block| block.expected), rules.registered_plan().len());
+        let complete = blocks.iter().all(|block| block.complete);
+        assert_eq!(complete, standing.completed.is_some(), "{wanted:?}");
+        let whole = blocks.iter().filter(|block| block.complete).count() as u64;
+        let told = blocks::complete(rules, &after.slice);
+        assert_eq!(told, (whole, blocks.len() as u64), "{wanted:?}");
+        for run in after.slice.runs.values().flatten() {
+            let flag = blocks::of_run(rules, &after.slice, run);
+            let place = run.place.filter(|place| place.lane.draft == 0);
+            let incomplete = place.map(|place| !blocks[place.block as usize].complete);
+            assert_eq!(flag.map(|flag| flag.incomplete), incomplete, "{run:?}");
+        }
     });
 }
 

@@ -16,6 +16,7 @@ use prereg::engine::command::{Action, Cause, Ending};
 use prereg::engine::event::Event;
 use prereg::engine::refusal::Refusal;
 use prereg::protocol::canonical;
+use prereg::protocol::model::Serial;
 use prereg::record::audit::{Audit, Auditor};
 use prereg::record::divergence::{Code, Divergence};
 use prereg::record::entry::{self, Answer, Entry, Head};
@@ -35,6 +36,7 @@ fn request(key: Option<&str>, action: Action) -> Request {
     Request {
         actor: "tester".to_owned(),
         key: key.map(str::to_owned),
+        expects: None,
         action,
     }
 }
@@ -155,6 +157,52 @@ fn an_operation_has_one_answer() {
     assert_eq!(apply(&mut store, Some("k3"), pass).ruling, scored.ruling);
     let other = apply(&mut store, Some("k3"), fail).ruling.unwrap_err();
     assert_eq!(other.code(), "key-reused");
+    verified(&store);
+}
+
+#[test]
+fn a_write_goes_through_only_if_what_it_is_about_is_what_was_seen() {
+    let draft = Draft::of(Design {
+        runs_max: 2,
+        serial: Serial::None,
+        ..Design::default()
+    });
+    let drafts = std::slice::from_ref(&draft);
+    NOW.set(Time(0));
+    let (_folder, mut store) = registered(&draft);
+    let start = |arm| Move::start("t1", arm).action(drafts);
+    let finish = |run| Move::Finish(run, false).action(drafts);
+    // Two entries opened and registered the study.
+    for (expects, key, action, answer) in [
+        (Some(1), None, start("a"), Err(Some((1, 2)))),
+        (Some(3), None, start("a"), Err(Some((3, 2)))),
+        (Some(2), Some("k"), start("a"), Ok(3)),
+        (Some(2), Some("k"), start("a"), Ok(3)),
+        (Some(3), None, start("b"), Ok(4)),
+        // A run is what it was, whatever became of others; a refusal changes nothing.
+        (Some(3), None, finish(1), Ok(5)),
+        (Some(3), None, finish(1), Err(Some((3, 5)))),
+        (Some(5), None, finish(1), Err(None)),
+        (Some(5), None, start("x"), Err(None)),
+        (Some(4), None, finish(2), Ok(8)),
+        (None, None, Action::Unblind {}, Ok(9)),
+    ] {
+        let asked = Request {
+            expects,
+            ..request(key, action.clone())
+        };
+        let entries = store.head().unwrap().seq;
+        let response = store.write(|writer| writer.apply(asked)).unwrap();
+        let found = match &response.ruling {
+            Ok(_) => Ok(response.seq.unwrap()),
+            Err(Refusal::ChangedSinceRead { seen, stands }) => {
+                assert_eq!(store.head().unwrap().seq, entries, "nothing is written");
+                Err(Some((*seen, *stands)))
+            }
+            Err(_) => Err(None),
+        };
+        assert_eq!(found, answer, "{expects:?} {action:?}");
+    }
     verified(&store);
 }
 

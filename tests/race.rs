@@ -193,6 +193,29 @@ fn the_same_operation_happens_once_whoever_repeats_it() {
     study.verify();
 }
 
+#[test]
+fn of_writers_that_saw_the_same_head_one_writes() {
+    let recipe = Recipe {
+        tasks: 1,
+        ..Recipe::default()
+    };
+    let arm = first_arm(&recipe);
+    let study = recipe.lay();
+    study.register();
+    let head = study.data(&["status"])["head"]["seq"].to_string();
+    let asked = words(&["start", "t0", arm, "--if-head", &head]);
+    let said = race(&study, &vec![asked; 6]);
+    assert_eq!(codes(&said), (1, 5), "{said:?}");
+    let refused = said.iter().filter(|said| said.code == Some(4));
+    assert!(
+        refused
+            .clone()
+            .all(|said| said.error_code() == "changed-since-read")
+    );
+    assert_eq!(recorded(&study), (Vec::new(), 1), "no refusal is recorded");
+    study.verify();
+}
+
 /// Returns a study with one run that has ended.
 fn with_ended_run() -> Study {
     let recipe = Recipe {

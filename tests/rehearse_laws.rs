@@ -171,6 +171,7 @@ impl Recorded {
         let request = Request {
             actor: String::new(),
             key: None,
+            expects: None,
             action,
         };
         let response = self.store.write(|writer| writer.apply(request)).unwrap();

@@ -174,6 +174,10 @@ pub(super) struct Writes {
     /// The operation's identity: the same key again returns the first answer.
     #[arg(long)]
     pub key: Option<String>,
+    /// The head that was looked at: refuses if the run, or where no run is named the study, has
+    /// changed since.
+    #[arg(long, value_name = "SEQ")]
+    pub if_head: Option<u64>,
 }
 
 /// `init`

@@ -25,6 +25,7 @@ pub(super) fn request(writes: &Writes, action: Action) -> Request {
     Request {
         actor: writes.actor.clone(),
         key: writes.key.clone(),
+        expects: writes.if_head,
         action,
     }
 }

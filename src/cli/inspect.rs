@@ -11,6 +11,7 @@ use super::reply::{Failure, Reply};
 use super::results::{self, counted};
 use super::run::{count, runs_folder};
 use super::study::{apply, find_record};
+use crate::engine::blocks::Flag;
 use crate::engine::command::{Action, Cause, Judged};
 use crate::engine::refusal::Refusal;
 use crate::engine::rules::Rules;
@@ -38,6 +39,7 @@ fn look(record: &Path, looks: &Looks) -> Result<Store, Failure> {
             Request {
                 actor: looks.actor.clone(),
                 key: None,
+                expects: None,
                 action: Action::Unblind {},
             },
         )?;
@@ -52,7 +54,7 @@ fn is_sealed(rules: &Rules, standing: &Standing) -> bool {
 }
 
 /// Shows where a study stands.
-pub(super) fn status(args: &Status) -> Result<Reply, Failure> {
+pub(super) fn status(args: &Status, as_json: bool) -> Result<Reply, Failure> {
     let record = find_record(args.named.said())?;
     let mut store = look(&record, &args.looks)?;
     let standing = store.standing()?;
@@ -77,6 +79,8 @@ pub(super) fn status(args: &Status) -> Result<Reply, Failure> {
         standing.live.len(),
         standing.runs
     ));
+    let (complete, blocks) = store.blocks_complete()?;
+    text.push_str(&format!("  blocks    {complete} of {blocks} complete\n"));
     for (arm, counts) in &standing.arms {
         text.push_str(&format!(
             "  {arm:<9} {} started, {} scored, {} unjudged\n",
@@ -114,7 +118,9 @@ pub(super) fn status(args: &Status) -> Result<Reply, Failure> {
         head.digest.short(),
         record.display()
     ));
-    let json = json!({ "study": rules.protocol().study.id, "standing": standing, "sealed": sealed, "tally": tally, "head": head });
+    // Each block costs a look at its runs, which people are not shown.
+    let blocks = if as_json { store.blocks()? } else { Vec::new() };
+    let json = json!({ "study": rules.protocol().study.id, "standing": standing, "blocks": blocks, "sealed": sealed, "tally": tally, "head": head });
     Ok(Reply::done(text, json))
 }
 
@@ -159,12 +165,13 @@ pub(super) fn show(args: &Show) -> Result<Reply, Failure> {
             .as_ref()
             .is_some_and(|rules| is_sealed(rules, &standing));
     let task = store.task(&run.task)?;
-    let mut text = run_text(&run, rules.as_deref(), task.as_ref(), sealed);
+    let flag = store.block_of(&run)?;
+    let mut text = run_text(&run, rules.as_deref(), task.as_ref(), flag, sealed);
     let outputs = outputs(&record, &store, run.run)?;
     for path in &outputs {
         text.push_str(&format!("  output    {path}\n"));
     }
-    Ok(Reply::done(text, run_json(run, sealed, outputs)))
+    Ok(Reply::done(text, run_json(run, flag, sealed, outputs)))
 }
 
 /// Says where a run stands in the plan.
@@ -185,7 +192,13 @@ fn place_text(run: &Run) -> String {
     }
 }
 
-fn run_text(run: &Run, rules: Option<&Rules>, task: Option<&Task>, sealed: bool) -> String {
+fn run_text(
+    run: &Run,
+    rules: Option<&Rules>,
+    task: Option<&Task>,
+    flag: Option<Flag>,
+    sealed: bool,
+) -> String {
     let cause = run
         .cause
         .map_or(String::new(), |cause| format!(" ({})", cause.text()));
@@ -198,6 +211,7 @@ fn run_text(run: &Run, rules: Option<&Rules>, task: Option<&Task>, sealed: bool)
         run.state.text(),
         run.started_at
     );
+    text.push_str(&flag.and_then(block_text).unwrap_or_default());
     if let Some(reason) = reason(run, rules, task) {
         text.push_str(&format!("  reason    {reason}\n"));
     }
@@ -221,6 +235,16 @@ fn run_text(run: &Run, rules: Option<&Rules>, task: Option<&Task>, sealed: bool)
         text.push_str(&sealed_text(run));
     }
     text
+}
+
+/// Says which block a run is in, counted from 1 as `plan` prints it.
+fn block_text(flag: Flag) -> Option<String> {
+    let state = if flag.incomplete {
+        "not complete"
+    } else {
+        "complete"
+    };
+    Some(format!("  block     {}, {state}\n", flag.block? + 1))
 }
 
 /// Says what is sealed while a study runs: how a run ended, and its outcomes.
@@ -294,7 +318,7 @@ fn outputs(record: &Path, store: &Store, run: RunId) -> Result<Vec<String>, Fail
         .collect())
 }
 
-fn run_json(run: Run, sealed: bool, outputs: Vec<String>) -> Value {
+fn run_json(run: Run, flag: Option<Flag>, sealed: bool, outputs: Vec<String>) -> Value {
     let run = if sealed {
         Run {
             execution: None,
@@ -310,6 +334,11 @@ fn run_json(run: Run, sealed: bool, outputs: Vec<String>) -> Value {
     if let Some(object) = json.as_object_mut() {
         object.insert("sealed".to_owned(), Value::from(sealed));
         object.insert("outputs".to_owned(), Value::from(outputs));
+        // Counted from 1, as `plan` prints it.
+        let block = flag.and_then(|flag| flag.block).map(|block| block + 1);
+        object.insert("block".to_owned(), Value::from(block));
+        let incomplete = flag.is_some_and(|flag| flag.incomplete);
+        object.insert("block_incomplete".to_owned(), Value::from(incomplete));
     }
     json
 }

@@ -85,7 +85,7 @@ fn execute(cli: &Cli) -> Result<Reply, Failure> {
         Verb::Checkpoint(args) => operator::checkpoint(args),
         Verb::Void(args) => operator::void(args),
         Verb::Deviate(args) => operator::deviate(args),
-        Verb::Status(args) => inspect::status(args),
+        Verb::Status(args) => inspect::status(args, cli.json),
         Verb::Show(args) => inspect::show(args),
         Verb::Verify(args) => inspect::verify(args),
         Verb::Export(args) => inspect::export(args, cli.json),

@@ -69,6 +69,7 @@ pub(super) fn look_at_switch(store: &mut Store, actor: &str) -> Result<(), Failu
     let asked = Request {
         actor: actor.to_owned(),
         key: None,
+        expects: None,
         action,
     };
     apply(store, asked).map(drop)
@@ -93,6 +94,8 @@ pub(super) fn add_tasks(args: &Lines) -> Result<Reply, Failure> {
             // A key names one operation.
             asked.key = asked.key.map(|key| format!("{key}/{}", i + 1));
         }
+        // What comes before it in the list is no news to whoever writes it.
+        asked.expects = asked.expects.filter(|_| i == 0);
         asked
     });
     let answers = store.write_all(requests.collect())?;

@@ -101,6 +101,7 @@ pub(super) fn register_in(
     let request = |action| Request {
         actor: actor.to_owned(),
         key: None,
+        expects: None,
         action,
     };
     let probes = if store.standing()?.registered.is_some() {

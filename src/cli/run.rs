@@ -81,6 +81,7 @@ fn admit(store: &mut Store, loaded: &ProtocolFile, args: &Run, bar: &Bar) -> Res
             Request {
                 actor: args.actor.clone(),
                 key: None,
+                expects: None,
                 action: loaded.open(),
             },
         )?;

@@ -3,7 +3,10 @@
 //! Nothing about slots is stored: the runs of a task and arm are looked at in the order of their
 //! starts. An error stop in an outage is no attempt at all, so a slot may be another one tomorrow.
 
-use super::attempts::may_rerun;
+use std::collections::BTreeMap;
+
+use super::attempts::{self, Fate};
+use super::blocks::Ending;
 use super::command::Cause;
 use super::event::{Event, LaneId, Place};
 use super::outage::{self, Window};
@@ -12,17 +15,6 @@ use super::rules::{Phase, Rules};
 use super::slice::{Run, Slice, State};
 use crate::protocol::model::Attempts;
 use crate::units::{RunId, Time};
-
-/// What became of a run, as far as its slot goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
-    /// It is not closed.
-    Open,
-    /// It is scored.
-    Scored,
-    /// It is unjudged, or counts so.
-    Unjudged(Cause),
-}
 
 /// A slot of an arm on a task, and the attempt at it; both from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,24 +35,28 @@ struct Filled {
     ended: u64,
 }
 
-/// Fills slots with the runs that count, in the order of their starts.
+/// Fills slots with the runs that count, in the order of their starts: how they stand after each.
+fn filling(
+    attempts: &Attempts,
+    fates: impl IntoIterator<Item = Fate>,
+) -> impl Iterator<Item = (Filled, Fate)> {
+    let mut filled = Filled::default();
+    fates.into_iter().map(move |fate| {
+        if filled.waits {
+            filled.attempt += 1;
+        } else {
+            filled.slot += 1;
+            filled.attempt = 1;
+        }
+        filled.waits = attempts::follows(attempts, filled.attempt, fate);
+        filled.ended += u64::from(fate != Fate::Open && !filled.waits);
+        (filled, fate)
+    })
+}
+
 fn fill(attempts: &Attempts, fates: impl IntoIterator<Item = Fate>) -> Filled {
-    fates
-        .into_iter()
-        .fold(Filled::default(), |mut filled, fate| {
-            if filled.waits {
-                filled.attempt += 1;
-            } else {
-                filled.slot += 1;
-                filled.attempt = 1;
-            }
-            filled.waits = match fate {
-                Fate::Unjudged(cause) => may_rerun(attempts, cause, filled.attempt),
-                Fate::Open | Fate::Scored => false,
-            };
-            filled.ended += u64::from(fate != Fate::Open && !filled.waits);
-            filled
-        })
+    let last = filling(attempts, fates).last();
+    last.map(|(filled, _)| filled).unwrap_or_default()
 }
 
 /// Returns the slot that the next run of an arm on a task would fill; none once all are taken.
@@ -87,6 +83,36 @@ pub fn next(
 /// Returns how many slots of an arm on a task have ended.
 pub fn ended(attempts: &Attempts, fates: impl IntoIterator<Item = Fate>) -> u64 {
     fill(attempts, fates).ended
+}
+
+/// Returns how the slots of a task have ended, by the place of the arm and the slot, from 1.
+pub(super) fn endings(rules: &Rules, slice: &Slice, task: u64) -> BTreeMap<(usize, u64), Ending> {
+    let phase = Phase {
+        confirmatory: true,
+        index: task,
+    };
+    let Some(task) = rules.task_at(slice, phase) else {
+        return BTreeMap::new();
+    };
+    let view = View {
+        rules,
+        slice,
+        at: None,
+        change: Change::default(),
+    };
+    let attempts = &rules.protocol().attempts;
+    let arms = view.arms().into_iter().enumerate();
+    let of_arm = |(arm, id): (usize, &str)| {
+        filling(attempts, view.fates(&task, id)).filter_map(move |(filled, fate)| {
+            let ending = match fate {
+                Fate::Scored => Ending::Judged,
+                Fate::Unjudged(_) if !filled.waits => Ending::Unjudged,
+                _ => return None,
+            };
+            Some(((arm, filled.slot), ending))
+        })
+    };
+    arms.flat_map(of_arm).collect()
 }
 
 /// What the order looks at before a slot of an arm starts.

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::actors;
-use super::attempts::{may_rerun, may_retry};
+use super::attempts::{self, Fate, Resume};
 use super::budget::Cost;
 use super::command::{Action, Cause, Command, Ending, Evidence, Executed, Execution};
-use super::counts::{self, Change, Fate};
+use super::counts::{self, Change};
 use super::event::{Event, LaneId, Place};
 use super::guards;
 use super::lanes;
@@ -532,8 +532,8 @@ fn void_stopped(
 fn follows(rules: &Rules, run: &Run) -> bool {
     let attempt = run.place.map_or(u32::MAX, |place| place.attempt);
     let attempts = &rules.protocol().attempts;
-    run.cause
-        .is_some_and(|cause| may_rerun(attempts, cause, attempt))
+    let fate = run.cause.map(Fate::Unjudged);
+    fate.is_some_and(|fate| attempts::follows(attempts, attempt, fate))
 }
 
 /// Scores a run; `known` is the digest of what it is scored from, if anything.
@@ -705,7 +705,8 @@ fn retry(rules: &Rules, slice: &Slice, run: RunId) -> Ruling {
     else {
         return refused;
     };
-    let may = may_retry(&rules.protocol().attempts, cause, place.attempt);
+    let last = Some((place.attempt, Fate::Unjudged(cause)));
+    let may = attempts::resumes(&rules.protocol().attempts, last, true) == Resume::Start;
     let Some(lane) = slice.lane(place.lane).filter(|_| may && !place.by_counts) else {
         return refused;
     };
@@ -766,7 +767,8 @@ fn after_closing(rules: &Rules, slice: &Slice, run: &Run, cause: Option<Cause>) 
         return None;
     }
     let attempts = &rules.protocol().attempts;
-    if cause.is_some_and(|cause| may_rerun(attempts, cause, place.attempt)) {
+    let fate = cause.map_or(Fate::Scored, Fate::Unjudged);
+    if attempts::follows(attempts, place.attempt, fate) {
         return Some(Event::SlotWaits { lane: place.lane });
     }
     Some(lanes::slot_ended(rules, slice, lane, &place))

@@ -6,19 +6,20 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use super::blocks;
 use super::command::Executed;
 use super::conditions::{self, Fired, World};
 use super::decide::Ruling;
 use super::event::Event;
 use super::lanes;
-use super::preflight::Status;
+use super::preflight::{self, Status};
 use super::probes;
 use super::refusal::Refusal;
 use super::rules::{Phase, Rules};
 use super::slice::{Slice, SwitchSaid};
 use super::spending;
 use crate::protocol::frame::Task;
-use crate::protocol::model::{self, OrderBy, Stop, StopAt};
+use crate::protocol::model::{OrderBy, Stop, StopAt};
 use crate::units::Time;
 
 /// Passes a start through the guards before its slot is looked for; returns what the task is for
@@ -48,7 +49,7 @@ pub(super) fn admissible(
         return Ok(None);
     };
     let phase = lock(rules, slice, &task)?;
-    preflight(rules, slice)?;
+    readiness(rules, slice)?;
     probes(rules, slice)?;
     conditions(rules, slice, at, executed == &Executed::Here)?;
     stage(rules, slice, phase, listed, at)?;
@@ -61,7 +62,7 @@ pub(super) fn admissible(
 pub fn passed_by(rules: &Rules, slice: &Slice, arm: &str, at: Time) -> Result<(), Refusal> {
     switch(rules, slice)?;
     breaker(rules, slice, arm)?;
-    preflight(rules, slice)?;
+    readiness(rules, slice)?;
     probes(rules, slice)?;
     conditions(rules, slice, at, true)?;
     cutoff(rules, at)
@@ -70,6 +71,7 @@ pub fn passed_by(rules: &Rules, slice: &Slice, arm: &str, at: Time) -> Result<()
 /// Passes the beginning of a session through the stops that are looked at then.
 pub(super) fn session(rules: &Rules, slice: &Slice, at: Time) -> Ruling {
     switch(rules, slice)?;
+    preflight::session(rules.protocol())?;
     conditions(rules, slice, at, false)?;
     Ok(Vec::new())
 }
@@ -80,16 +82,12 @@ pub fn stopped_by(rules: &Rules, at: Time) -> Option<Refusal> {
 }
 
 /// Refuses everything until each arm that is executed here was looked at and is ready.
-fn preflight(rules: &Rules, slice: &Slice) -> Result<(), Refusal> {
+fn readiness(rules: &Rules, slice: &Slice) -> Result<(), Refusal> {
     let protocol = rules.protocol();
     if protocol.preflight.is_none() {
         return Ok(());
     }
-    let here = protocol
-        .arms
-        .iter()
-        .filter(|arm| arm.executed == model::Executed::Here);
-    for arm in here {
+    for arm in preflight::direct(protocol) {
         let status = slice.standing.preflight.get(&arm.id);
         if status.map(String::as_str) != Some(Status::Ready.text()) {
             return Err(Refusal::NotReady {
@@ -181,7 +179,10 @@ fn complete(rules: &Rules, slice: &Slice) -> BTreeMap<String, bool> {
             .stages
             .get(i)
             .map_or(0, |stage| stage.slots_ended);
-        (stage.id.clone(), ended == plan.stage_len(i))
+        (
+            stage.id.clone(),
+            blocks::is_complete(ended, plan.stage_len(i)),
+        )
     });
     complete.collect()
 }

@@ -10,12 +10,13 @@
 //! the protocol, and the few runs and lanes that the command touches.
 //!
 //! The rules that need no slice stand by themselves: who may write (`actors`), how long to wait
-//! (`backoff`), what may be spent (`budget`), whether a block ends in time (`fits`), what preflights
-//! (`preflight`) and probes (`probes`) say.
+//! (`backoff`), how far blocks have come (`blocks`), what may be spent (`budget`), whether a block ends
+//! in time (`fits`), what preflights (`preflight`) and probes (`probes`) say.
 
 pub mod actors;
 pub mod attempts;
 pub mod backoff;
+pub mod blocks;
 pub mod budget;
 pub mod command;
 pub mod conditions;

@@ -1,6 +1,9 @@
-//! What the preflights of the arms say together.
+//! What the preflights of the arms say together, and which arms have one.
 
 use serde::{Deserialize, Serialize};
+
+use super::refusal::Refusal;
+use crate::protocol::model::{Arm, Executed, Protocol};
 
 /// What the preflight of an arm says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -57,6 +60,27 @@ pub struct Counts {
     pub registration_required: u64,
     /// How many are not implemented.
     pub implementation_gap: u64,
+}
+
+/// Returns the arms that are looked at: those that are executed here.
+pub fn direct(protocol: &Protocol) -> impl Iterator<Item = &Arm> {
+    let arms = protocol.arms.iter();
+    arms.filter(|arm| arm.executed == Executed::Here)
+}
+
+/// Refuses a session that could never find every arm ready, where arms must be.
+pub fn session(protocol: &Protocol) -> Result<(), Refusal> {
+    if protocol.preflight.is_none() {
+        return Ok(());
+    }
+    let mut arms = protocol.arms.iter();
+    match arms.find(|arm| arm.executed == Executed::Elsewhere) {
+        None => Ok(()),
+        Some(_) if direct(protocol).next().is_none() => Err(Refusal::NoDirectCell {}),
+        Some(arm) => Err(Refusal::ArmElsewhere {
+            arm: arm.id.clone(),
+        }),
+    }
 }
 
 /// Returns the worst of some statuses. One that is unknown shows only where none is worse than ready.

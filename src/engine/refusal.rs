@@ -81,6 +81,13 @@ pub enum Refusal {
         /// What was found; none where nobody has looked.
         status: Option<String>,
     },
+    /// No arm is executed here, so there is nothing to look at and nothing to run.
+    NoDirectCell {},
+    /// An arm is executed elsewhere, so not every arm can be found ready here.
+    ArmElsewhere {
+        /// The arm.
+        arm: String,
+    },
     /// A probe says something else than it should.
     ProbeDiffers {
         /// The probe.
@@ -320,6 +327,13 @@ pub enum Refusal {
         /// The key.
         key: String,
     },
+    /// What the write is about is not what its writer saw.
+    ChangedSinceRead {
+        /// The newest entry when the writer looked.
+        seen: u64,
+        /// The newest entry that changed it since; the newest of all where there is none so new.
+        stands: u64,
+    },
 }
 
 /// What may start now.
@@ -354,6 +368,8 @@ impl Refusal {
             Self::Off {} => "off",
             Self::StopFired { id, .. } | Self::Held { id, .. } => id,
             Self::NotReady { .. } => "not-ready",
+            Self::NoDirectCell {} => "no-direct-cell",
+            Self::ArmElsewhere { .. } => "arm-elsewhere",
             Self::ProbeDiffers { .. } => "probe-differs",
             Self::DoesNotFit { .. } => "does-not-fit",
             Self::OverBudget { .. } => "over-budget",
@@ -400,6 +416,7 @@ impl Refusal {
             Self::BreakerInternal {} => "breaker-internal",
             Self::ExecutedHere { .. } => "executed-here",
             Self::KeyReused { .. } => "key-reused",
+            Self::ChangedSinceRead { .. } => "changed-since-read",
         }
     }
 
@@ -418,7 +435,9 @@ impl Refusal {
         match self {
             Self::UnknownArm { .. } => Some("/arms"),
             Self::SwitchUnreadable {} | Self::Off {} => Some("/switch"),
-            Self::NotReady { .. } => Some("/preflight"),
+            Self::NotReady { .. } | Self::NoDirectCell {} | Self::ArmElsewhere { .. } => {
+                Some("/preflight")
+            }
             Self::ProbeDiffers { .. } => Some("/probes"),
             Self::ActorNotAdmitted { .. } => Some("/actors/kinds"),
             Self::StageClosed { .. } | Self::DoesNotFit { .. } => Some("/stages"),
@@ -564,6 +583,13 @@ impl fmt::Display for Refusal {
             } => write!(
                 f,
                 "{arm} is not ready ({status}); every arm must be before anything starts"
+            ),
+            Self::NoDirectCell {} => f.write_str(
+                "every arm is executed elsewhere, so `prereg run` has nothing to execute; start each run with `prereg start --ref`",
+            ),
+            Self::ArmElsewhere { arm } => write!(
+                f,
+                "{arm} is executed elsewhere, so `prereg run` cannot find every arm ready and starts nothing; start each run with `prereg start --ref`"
             ),
             Self::ProbeDiffers {
                 probe,
@@ -725,6 +751,14 @@ impl fmt::Display for Refusal {
                 "run {run} is executed by `prereg run`, which reports on it itself"
             ),
             Self::KeyReused { key } => write!(f, "the key `{key}` belongs to another command"),
+            Self::ChangedSinceRead { seen, stands } if stands < seen => write!(
+                f,
+                "this record has {stands} entries and never had the head {seen}; look at it, and name the head that it has"
+            ),
+            Self::ChangedSinceRead { seen, stands } => write!(
+                f,
+                "entry {stands} changed what this is about after the head {seen} was seen; look again before you write"
+            ),
         }
     }
 }

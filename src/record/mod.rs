@@ -7,6 +7,7 @@
 //!
 //! - `entry`: bodies, digests, commitments;
 //! - `export`: entries as lines of text;
+//! - `version`: whether what a writer saw still stands;
 //! - `audit`: the chain checked and every ruling decided again;
 //! - `divergence`: what an audit can find.
 
@@ -14,3 +15,4 @@ pub mod audit;
 pub mod divergence;
 pub mod entry;
 pub mod export;
+pub mod version;

@@ -387,6 +387,7 @@ fn request(actor: &str, action: Action) -> Request {
     Request {
         actor: actor.to_owned(),
         key: None,
+        expects: None,
         action,
     }
 }

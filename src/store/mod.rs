@@ -35,9 +35,10 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, Transaction};
 
+use crate::engine::blocks::{self, Block, Flag};
 use crate::engine::command::Action;
 use crate::engine::rules::Rules;
-use crate::engine::slice::{Run, Standing};
+use crate::engine::slice::{Run, Slice, Standing};
 use crate::protocol::frame::Task;
 use crate::record::entry::{self, Head};
 use crate::units::{Digest, RunId, Time};
@@ -163,14 +164,35 @@ impl Store {
 
     /// Returns a task of the frame as it stands.
     pub fn task(&mut self, id: &str) -> Result<Option<Task>> {
+        let found = self.ask(|rules, slice| rules.task_in(slice, id).map(Cow::into_owned))?;
+        Ok(found.flatten())
+    }
+
+    /// Returns how far every block of the registered plan has come, in order.
+    pub fn blocks(&mut self) -> Result<Vec<Block>> {
+        Ok(self.ask(blocks::all)?.unwrap_or_default())
+    }
+
+    /// Returns how many blocks of the registered plan are complete, and how many there are.
+    pub fn blocks_complete(&mut self) -> Result<(u64, u64)> {
+        Ok(self.ask(blocks::complete)?.unwrap_or_default())
+    }
+
+    /// Returns what is said of a run by its block; nothing of a run that is in none.
+    pub fn block_of(&mut self, run: &Run) -> Result<Option<Flag>> {
+        let flag = self.ask(|rules, slice| blocks::of_run(rules, slice, run))?;
+        Ok(flag.flatten())
+    }
+
+    /// Asks a question about the rules and the slice; none where no protocol stands on the record.
+    fn ask<T>(&mut self, question: impl Fn(&Rules, &Slice) -> T) -> Result<Option<T>> {
         let Some(rules) = self.rules()? else {
             return Ok(None);
         };
         let snapshot = self.connection.unchecked_transaction()?;
         let derived = derived(&snapshot, &mut self.cache)?;
-        derived.ask(&snapshot, |slice| {
-            rules.task_in(slice, id).map(Cow::into_owned)
-        })
+        let answer = derived.ask(&snapshot, |slice| question(&rules, slice))?;
+        Ok(Some(answer))
     }
 
     /// Returns the text of the protocol that was opened last.

@@ -16,6 +16,7 @@ use crate::engine::rules::Rules;
 use crate::engine::slice::{Run, Slice, Standing, State};
 use crate::protocol::frame::Task;
 use crate::record::entry::{self, Answer, Head};
+use crate::record::version;
 use crate::units::{Digest, RunId, Time};
 
 /// What somebody asks for.
@@ -25,6 +26,8 @@ pub struct Request {
     pub actor: String,
     /// The operation's identity; made up where none is given.
     pub key: Option<String>,
+    /// The newest entry that the writer saw: what the action is about must not have changed since.
+    pub expects: Option<u64>,
     /// What.
     pub action: Action,
 }
@@ -158,6 +161,18 @@ impl Writer<'_> {
         if given && let Some(first) = self.first_answer(&command)? {
             return Ok(first);
         }
+        if let Some(seen) = request.expects
+            && let Err(refusal) = version::guard(seen, self.version_since(seen, &command.action)?)
+        {
+            // Not recorded: what a writer saw is no part of a command, and nobody could derive it.
+            return Ok(Response {
+                seq: None,
+                at,
+                ruling: Err(refusal),
+                repeated: false,
+                expired: Vec::new(),
+            });
+        }
         let rules = self.rules()?;
         let expired = self.ask(|slice| decide::due(rules.as_deref(), slice, &command))?;
         for run in &expired {
@@ -267,17 +282,26 @@ impl Writer<'_> {
         })
     }
 
+    /// Returns the newest entry after one that changed what an action is about; that one itself where
+    /// there is none, and the head of a record that is shorter.
+    fn version_since(&self, seen: u64, action: &Action) -> Result<u64> {
+        let head = self.derived.head.seq;
+        for seq in (seen.saturating_add(1)..=head).rev() {
+            let found = rows::entry(self.connection, seq)?.ok_or_else(|| missing(seq))?;
+            let body = entry::read_body(&found.body).map_err(|message| broken(seq, message))?;
+            if version::changes(action, &body) {
+                return Ok(seq);
+            }
+        }
+        Ok(seen.min(head))
+    }
+
     fn first_answer(&self, command: &Command) -> Result<Option<Response>> {
         let Some(seq) = rows::key(self.connection, &command.key)? else {
             return Ok(None);
         };
-        let broken = |message| Fault::Row {
-            row: format!("entry {seq}"),
-            message,
-        };
-        let found =
-            rows::entry(self.connection, seq)?.ok_or_else(|| broken("it is missing".to_owned()))?;
-        let (first, ruling) = entry::unseal(&found).map_err(broken)?;
+        let found = rows::entry(self.connection, seq)?.ok_or_else(|| missing(seq))?;
+        let (first, ruling) = entry::unseal(&found).map_err(|message| broken(seq, message))?;
         // The same operation, whenever it was given.
         let same = first.action == command.action;
         let ruling = match (same, ruling) {
@@ -336,6 +360,17 @@ impl Writer<'_> {
     fn ask<T>(&mut self, question: impl Fn(&Slice) -> T) -> Result<T> {
         self.derived.ask(self.connection, question)
     }
+}
+
+fn broken(seq: u64, message: String) -> Fault {
+    Fault::Row {
+        row: format!("entry {seq}"),
+        message,
+    }
+}
+
+fn missing(seq: u64) -> Fault {
+    broken(seq, "it is missing".to_owned())
 }
 
 /// Random bytes: salts for what is sealed, and keys for operations that bring none.

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::shipped::with;
 
 /// Why a run is unjudged, for the reasons of the matrix; none where it succeeded.
-fn cause(reason: &str) -> Option<Cause> {
+pub(super) fn cause(reason: &str) -> Option<Cause> {
     match reason {
         "success" => None,
         "timed_out" => Some(Cause::TimedOut),
@@ -19,19 +19,23 @@ fn cause(reason: &str) -> Option<Cause> {
     }
 }
 
-/// The durable state: what starts again by itself is interrupted, what does on request keeps its word.
 pub(super) fn state_for_reason(case: &Value) -> Value {
+    Value::from(state(cause(case["reason"].as_str().unwrap())))
+}
+
+/// The durable state: what starts again by itself is interrupted, what does on request keeps its word.
+pub(super) fn state(cause: Option<Cause>) -> String {
     static CHECKED: OnceLock<Checked> = OnceLock::new();
     let checked = CHECKED.get_or_init(|| with("matrix-attempts.toml", &["fixture"], |_| {}));
     let attempts = &checked.registration.protocol.attempts;
-    let Some(cause) = cause(case["reason"].as_str().unwrap()) else {
-        return Value::from("success");
+    let Some(cause) = cause else {
+        return "success".to_owned();
     };
     let word = cause.word();
     if attempts.rerun.contains(&word) {
-        return Value::from("interrupted");
+        return "interrupted".to_owned();
     }
     assert!(attempts.rerun_on_request.contains(&word), "{word:?}");
     let name = serde_json::to_value(word).unwrap();
-    Value::from(name.as_str().unwrap().replace('-', "_"))
+    name.as_str().unwrap().replace('-', "_")
 }

@@ -2,8 +2,9 @@
 
 use std::sync::OnceLock;
 
+use prereg::engine::attempts::Fate;
 use prereg::engine::command::Cause;
-use prereg::engine::counts::{self, Attempt, Fate, Turns};
+use prereg::engine::counts::{self, Attempt, Turns};
 use prereg::engine::outage::{self, Tally};
 use prereg::engine::refusal::Refusal;
 use prereg::engine::rehearsal::Rehearsal;

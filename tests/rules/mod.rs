@@ -1,15 +1,19 @@
 //! The rules that have known answers, each answered by the code that the product runs.
 
 mod actors;
+mod attempts;
+mod blocks;
 mod budgets;
 mod causes;
 mod history;
 mod limits;
+mod passes;
 mod plan;
 mod quota;
 mod readiness;
 mod shipped;
 mod times;
+mod transitions;
 
 use serde_json::Value;
 
@@ -19,16 +23,21 @@ pub(crate) type Answer = fn(&Value) -> Value;
 /// Every rule that is covered, by the name of its file.
 pub(crate) const ALL: &[(&str, Answer)] = &[
     ("actor_shape", actors::actor_shape),
+    ("allocate_attempt", attempts::allocate_attempt),
     ("arm_order", plan::arm_order),
     ("backoff_seconds", limits::backoff_seconds),
     ("block_fits", limits::block_fits),
+    ("block_status", blocks::block_status),
     ("budget_allows", budgets::budget_allows),
     ("build_blocks", plan::build_blocks),
     ("compare_pins", readiness::compare_pins),
+    ("completed_trial_ids", blocks::completed_trial_ids),
     ("corrections_budget", budgets::corrections_budget),
     ("counted_runs", history::counted_runs),
     ("first_arm_index", plan::first_arm_index),
+    ("flag_incomplete", blocks::flag_incomplete),
     ("gate_decision", quota::gate_decision),
+    ("guarded_transition", transitions::guarded_transition),
     ("is_outage_hour", history::is_outage_hour),
     ("latest_known_quota", quota::latest_known_quota),
     ("launch_gate", quota::launch_gate),
@@ -39,10 +48,12 @@ pub(crate) const ALL: &[(&str, Answer)] = &[
     ("overall_preflight", readiness::overall_preflight),
     ("parse_utc", times::parse_utc),
     ("past_cutoff", limits::past_cutoff),
+    ("phase2_allowed", blocks::phase2_allowed),
     ("preflight_counts", readiness::preflight_counts),
     ("priority_key", plan::priority_key),
     ("probe_seed", plan::probe_seed),
     ("quota_gate", quota::quota_gate),
+    ("run_passes", passes::run_passes),
     ("slot_at", history::slot_at),
     ("slot_enumeration", plan::slot_enumeration),
     ("slots_done", history::slots_done),

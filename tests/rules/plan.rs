@@ -143,7 +143,11 @@ pub(super) fn build_blocks(case: &Value) -> Value {
 }
 
 /// The plan of the shipped protocol in stages, with the tasks in the order in which they are given.
-fn planned(tasks: &[&str], arms: &[&str], stages: &[(usize, i64)]) -> (Plan, Vec<String>) {
+pub(super) fn planned(
+    tasks: &[&str],
+    arms: &[&str],
+    stages: &[(usize, i64)],
+) -> (Plan, Vec<String>) {
     let ids = tasks.iter().map(|id| (*id).to_owned()).collect();
     if arms.len() < 2 {
         // A comparison has two arms: what has one is asked of the plan itself.

@@ -1,0 +1,233 @@
+//! Attempts at one slot of the shipped matrix, numbered and let start by the engine.
+
+use std::sync::LazyLock;
+
+use prereg::engine::attempts::{Fate, Resume, resumes};
+use prereg::engine::command::{
+    Action, Cause, Command, Ending, Evidence, Executed, Execution, Judged,
+};
+use prereg::engine::decide::{self, Ruling};
+use prereg::engine::event::Event;
+use prereg::engine::evolve;
+use prereg::engine::refusal::Refusal;
+use prereg::engine::rules::Rules;
+use prereg::engine::slice::{Run, Slice, State};
+use prereg::protocol::check::Checked;
+use prereg::units::{RunId, Time};
+use serde_json::{Value, json};
+
+use super::shipped::{name_arms, table, with};
+
+const TASK: &str = "fixture";
+const CELL: &str = "cell";
+
+/// The shipped protocol with one cell and one repetition.
+static CHECKED: LazyLock<Checked> = LazyLock::new(|| {
+    with("matrix-attempts.toml", &[TASK], |protocol| {
+        name_arms(protocol, &[CELL]);
+        table(protocol, "allocation").insert("repeats".to_owned(), 1.into());
+    })
+});
+
+static RULES: LazyLock<Rules> = LazyLock::new(|| {
+    let checked = &CHECKED;
+    Rules::new(checked.registration.clone(), checked.tasks.clone()).unwrap()
+});
+
+/// A study of one slot.
+pub(super) struct Slot {
+    slice: Slice,
+    /// What a first start is granted.
+    first: Event,
+}
+
+impl Slot {
+    /// Registers the study, with its arm found ready.
+    pub(super) fn new() -> Self {
+        let mut slice = Slice::whole();
+        let opened = Event::Opened {
+            registration: RULES.digest(),
+            draft: 1,
+        };
+        evolve::evolve(&mut slice, Time(0), &opened);
+        let mut slot = Self {
+            slice,
+            first: opened,
+        };
+        let registration = RULES.digest();
+        let ready = Action::Preflight {
+            arm: CELL.to_owned(),
+            status: "ready".to_owned(),
+        };
+        for action in [Action::Register { registration }, ready] {
+            slot.give(action).unwrap();
+        }
+        let command = command(start());
+        let granted = decide::decide(Some(&RULES), &slot.slice, &command).unwrap();
+        slot.first = granted[0].clone();
+        slot
+    }
+
+    /// Gives a command, and folds what it is granted.
+    fn give(&mut self, action: Action) -> Ruling {
+        let command = command(action);
+        let ruling = decide::decide(Some(&RULES), &self.slice, &command)?;
+        evolve::apply(&mut self.slice, &command, &ruling);
+        Ok(ruling)
+    }
+
+    /// Puts an attempt with any number on the record, as histories with gaps have them.
+    pub(super) fn begin(&mut self, number: u64) -> RunId {
+        let mut event = self.first.clone();
+        let Event::Started { run, place, .. } = &mut event else {
+            panic!("{event:?}");
+        };
+        *run = RunId(self.slice.standing.runs + 1);
+        place.as_mut().unwrap().attempt = u32::try_from(number).unwrap();
+        let run = *run;
+        evolve::evolve(&mut self.slice, Time(0), &event);
+        run
+    }
+
+    /// Starts the next attempt, if one may; `requested` where what has failed is asked for.
+    pub(super) fn start(&mut self, requested: bool) -> Result<Option<RunId>, Open> {
+        let last = self.runs().next_back();
+        let last = last.map(|(_, attempt, fate)| (attempt, fate));
+        let resume = resumes(&RULES.protocol().attempts, last, requested);
+        // That an attempt is open behind a later one is foreign: the request would outlive the pass.
+        if requested && self.runs().all(|(.., fate)| fate != Fate::Open) {
+            self.retry();
+        }
+        match (self.give(start()), resume) {
+            (Ok(_), Resume::Start) => Ok(Some(RunId(self.slice.standing.runs))),
+            (Err(Refusal::SlotsUsed { .. }), Resume::Keep) => Ok(None),
+            (Err(Refusal::SlotsUsed { .. } | Refusal::OutOfOrder { .. }), _) => Err(Open),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Asks for another attempt after one that starts again on request only.
+    fn retry(&mut self) {
+        let run = RunId(self.slice.standing.runs);
+        match self.give(Action::Retry { run }) {
+            Ok(_) | Err(Refusal::NotRetried { .. } | Refusal::UnknownRun { .. }) => {}
+            Err(other) => panic!("{other:?}"),
+        }
+    }
+
+    /// Closes a run: what failed or met its limit was executed.
+    pub(super) fn close(&mut self, run: RunId, fate: Fate) {
+        let finish = |timed_out| Action::Finish {
+            run,
+            ending: Ending {
+                timed_out,
+                ..Ending::default()
+            },
+            execution: Some(Execution::default()),
+        };
+        let close = |cause| Action::Close {
+            run,
+            cause,
+            note: None,
+        };
+        let actions = match fate {
+            Fate::Open => vec![],
+            Fate::Scored => vec![finish(false), score(run)],
+            Fate::Unjudged(Cause::TimedOut) => vec![finish(true)],
+            Fate::Unjudged(Cause::Failed) => vec![finish(false), close(Cause::Failed)],
+            Fate::Unjudged(cause) => vec![close(cause)],
+        };
+        for action in actions {
+            self.give(action).unwrap();
+        }
+    }
+
+    /// Closes a run that could not be prepared; says whether that lets nothing more start.
+    pub(super) fn fail_to_prepare(&mut self, run: RunId) -> bool {
+        let cause = Cause::Failed;
+        let note = None;
+        self.give(Action::Close { run, cause, note }).unwrap();
+        self.slice.standing.breaker.open
+    }
+
+    /// The operator has looked, and lets starts through again.
+    pub(super) fn clear(&mut self) {
+        self.give(Action::Breaker { open: false }).unwrap();
+    }
+
+    /// Returns its runs in the order of their starts, each with its attempt and fate.
+    pub(super) fn runs(&self) -> impl DoubleEndedIterator<Item = (RunId, u32, Fate)> {
+        let runs = self.slice.runs.values().flatten();
+        runs.map(|run| (run.run, run.place.unwrap().attempt, fate(run)))
+    }
+}
+
+/// An attempt is open, so that no other may start.
+#[derive(Debug)]
+pub(super) struct Open;
+
+fn fate(run: &Run) -> Fate {
+    match (run.state, run.cause) {
+        (State::Scored, _) => Fate::Scored,
+        (State::Unjudged, Some(cause)) => Fate::Unjudged(cause),
+        _ => Fate::Open,
+    }
+}
+
+fn command(action: Action) -> Command {
+    Command {
+        at: Time(0),
+        actor: "user".to_owned(),
+        key: String::new(),
+        action,
+    }
+}
+
+fn start() -> Action {
+    Action::Start {
+        task: TASK.to_owned(),
+        arm: CELL.to_owned(),
+        executed: Executed::Here,
+    }
+}
+
+/// The judge's report on an attempt that succeeded.
+fn score(run: RunId) -> Action {
+    let judge = Judged {
+        exit: Some(0),
+        ..Judged::default()
+    };
+    Action::Score {
+        run,
+        diff: None,
+        evidence: Some(Evidence {
+            judge: Some(judge),
+            report: Some(json!({ "resolved": true }).to_string()),
+            claim: None,
+        }),
+    }
+}
+
+/// A name that is no attempt's is foreign; what is numbered here knows no policy, so that every
+/// attempt that is over counts as interrupted.
+pub(super) fn allocate_attempt(case: &Value) -> Value {
+    if !case["stray"].is_null() {
+        return json!({ "error": "invalid_state" });
+    }
+    let mut slot = Slot::new();
+    for attempt in case["existing"].as_array().unwrap() {
+        let run = slot.begin(attempt[0].as_u64().unwrap());
+        if !matches!(attempt[1].as_str(), None | Some("running")) {
+            slot.close(run, Fate::Unjudged(Cause::Lost));
+        }
+    }
+    let Ok(started) = slot.start(false) else {
+        return json!({ "error": "nonterminal_exists" });
+    };
+    let attempt = slot
+        .runs()
+        .find(|(run, ..)| Some(*run) == started)
+        .unwrap()
+        .1;
+    json!({ "attempt": attempt, "directory": format!("attempt-{attempt:06}") })
+}
