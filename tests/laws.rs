@@ -45,7 +45,7 @@ fn placed(given: &Given) -> Option<Place> {
 }
 
 fn granted(world: &World<'_>, wanted: &Move) -> bool {
-    let command = world.command(wanted.action(world.drafts));
+    let command = world.asked(wanted);
     decide::decide(world.rules(), &world.slice, &command).is_ok()
 }
 

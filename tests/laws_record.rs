@@ -33,7 +33,7 @@ fn clock() -> Time {
 
 fn request(key: Option<&str>, action: Action) -> Request {
     Request {
-        actor: "tester".to_owned(),
+        actor: "user:tester".to_owned(),
         key: key.map(str::to_owned),
         action,
     }

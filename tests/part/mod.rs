@@ -25,7 +25,7 @@ impl Part {
 
     /// Answers a move by what is loaded for it.
     pub(crate) fn give(&mut self, world: &World<'_>, wanted: &Move) -> Given {
-        let (rules, command) = (world.rules(), world.command(wanted.action(world.drafts)));
+        let (rules, command) = (world.rules(), world.asked(wanted));
         let due = self.ask(|slice| decide::due(rules, slice, &command));
         let mut expired = Vec::new();
         for run in due {
