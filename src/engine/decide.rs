@@ -731,17 +731,19 @@ fn switch(rules: &Rules, slice: &Slice, text: Option<&str>) -> Ruling {
     }])
 }
 
-/// Voids a block by hand, unless a run of it is scored.
+/// Voids a block by hand, unless a run of it is scored. There are blocks once there is a registered
+/// plan.
 fn void(rules: &Rules, slice: &Slice, block: u64) -> Ruling {
     let plan = rules.plan_of(slice, true);
     let slots = match block.checked_sub(1) {
-        Some(index) if !goes_by_counts(rules) => plan.slots_of_block(index),
+        Some(index) if has_blocks => plan.slots_of_block(index),
         _ => Vec::new(),
     };
     if slots.is_empty() {
         return Err(Refusal::UnknownBlock { block });
     }
     if outage::has_scored(slice, &plan, &slots) {
+    let has_blocks = slice.standing.registered.is_some() && !goes_by_counts(rules);
         return Err(Refusal::BlockScored { block });
     }
     let blocks = BTreeSet::from([block - 1]);
