@@ -4,7 +4,7 @@
 mod engine_common;
 
 use engine_common::design::Design;
-use engine_common::words::plays;
+use engine_common::words::{plays, plays_registered};
 
 #[test]
 fn only_a_registered_plan_has_blocks_to_void() {
@@ -14,5 +14,20 @@ fn only_a_registered_plan_has_blocks_to_void() {
          void 1     | unknown-block
          register 1 | registered, 4 slots
          void 1     | deviated, block 0 again",
+    );
+}
+
+#[test]
+fn a_start_by_one_who_may_not_write_closes_nothing() {
+    let design = Design {
+        actors: true,
+        ..Design::default()
+    };
+    plays_registered(
+        &design,
+        "start t1 a          | run 1
+         wait 6h             |
+         stranger start t1 b | actor-not-admitted
+         start t1 b          | 1 stale, slot ended; run 2",
     );
 }

@@ -40,8 +40,7 @@ pub fn decide(rules: Option<&Rules>, slice: &Slice, command: &Command) -> Ruling
             _ => Err(Refusal::NotOpened {}),
         };
     };
-    let is_own = matches!(command.action, Action::Expire { .. });
-    if !is_own && !actors::is_admitted(&rules.protocol().actors, &command.actor) {
+    if !is_from_admitted(rules, command) {
         return Err(Refusal::ActorNotAdmitted {
             actor: command.actor.clone(),
         });
@@ -99,12 +98,19 @@ pub fn decide(rules: Option<&Rules>, slice: &Slice, command: &Command) -> Ruling
     }
 }
 
+/// Returns whether a command comes from one who may write; a deadline is the engine's own to close.
+fn is_from_admitted(rules: &Rules, command: &Command) -> bool {
+    let is_own = matches!(command.action, Action::Expire { .. });
+    is_own || actors::is_admitted(&rules.protocol().actors, &command.actor)
+}
+
 /// Returns the runs whose deadline a command notices; each is closed by an entry of its own before.
 ///
 /// A start under an order by plan looks at the whole plan, so it notices every stale run; under an
 /// order by counts it notices those of its task and arm; a report notices that its own run is stale.
+/// What is not admitted notices nothing.
 pub fn due(rules: Option<&Rules>, slice: &Slice, command: &Command) -> Vec<RunId> {
-    let Some(rules) = rules else {
+    let Some(rules) = rules.filter(|rules| is_from_admitted(rules, command)) else {
         return Vec::new();
     };
     let stale = |run: &RunId| {
