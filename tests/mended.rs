@@ -31,3 +31,17 @@ fn a_start_by_one_who_may_not_write_closes_nothing() {
          start t1 b          | 1 stale, slot ended; run 2",
     );
 }
+
+#[test]
+fn a_draw_that_grows_has_slots_for_what_is_drawn() {
+    let design = Design {
+        grows: true,
+        ..Design::default()
+    };
+    plays(
+        &[design],
+        "open 1     | draft 1
+         draw 1 t1  | drawn t1
+         register 1 | registered, 2 slots",
+    );
+}

@@ -271,7 +271,7 @@ fn register(rules: &Rules, slice: &Slice, registration: Digest) -> Ruling {
     }
     Ok(vec![Event::Registered {
         registration,
-        slots: rules.registered_plan().len(),
+        slots: rules.plan_of(slice, true).len(),
     }])
 }
 
