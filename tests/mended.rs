@@ -5,6 +5,7 @@ mod engine_common;
 
 use engine_common::design::Design;
 use engine_common::words::{plays, plays_registered};
+use prereg::protocol::model::CauseWord;
 
 #[test]
 fn only_a_registered_plan_has_blocks_to_void() {
@@ -43,5 +44,30 @@ fn a_draw_that_grows_has_slots_for_what_is_drawn() {
         "open 1     | draft 1
          draw 1 t1  | drawn t1
          register 1 | registered, 2 slots",
+    );
+}
+
+#[test]
+fn a_pilot_of_an_earlier_draft_is_not_attempted_again() {
+    let first = Design {
+        pilots: 1,
+        per_slot: Some(2),
+        rerun_on_request: vec![CauseWord::Lost],
+        ..Design::default()
+    };
+    let second = Design {
+        question: "another question?".to_owned(),
+        ..first.clone()
+    };
+    plays(
+        &[first, second],
+        "open 1       | draft 1
+         start p1 a   | run 1
+         close 1 lost | lost, slot ended
+         open 2       | draft 2
+         retry 1      | not-retried
+         start p1 a   | run 2
+         close 2 lost | lost, slot ended
+         retry 2      | slot again",
     );
 }

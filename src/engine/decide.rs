@@ -695,7 +695,8 @@ fn checkpoint(rules: &Rules, slice: &Slice, run: RunId, passed: bool) -> Ruling 
     Ok(vec![Event::Checked { run, passed }])
 }
 
-/// Lets the slot of an unjudged run wait for another attempt, because a person asks for it.
+/// Lets the slot of an unjudged run wait for another attempt, because a person asks for it. A pilot
+/// of an earlier draft has no slot that could start.
 fn retry(rules: &Rules, slice: &Slice, run: RunId) -> Ruling {
     let found = known(slice, run)?;
     let refused = Err(Refusal::NotRetried { run });
@@ -703,7 +704,8 @@ fn retry(rules: &Rules, slice: &Slice, run: RunId) -> Ruling {
     else {
         return refused;
     };
-    let may = may_retry(&rules.protocol().attempts, cause, place.attempt);
+    let may = may_retry(&rules.protocol().attempts, cause, place.attempt)
+        && (place.lane.is_registered() || place.lane.draft == slice.standing.draft);
     let Some(lane) = slice.lane(place.lane).filter(|_| may && !place.by_counts) else {
         return refused;
     };
