@@ -4,8 +4,9 @@
 mod engine_common;
 
 use engine_common::design::Design;
-use engine_common::words::{plays, plays_registered};
-use prereg::protocol::model::CauseWord;
+use engine_common::words::{plays, plays_registered, read};
+use engine_common::{Draft, World};
+use prereg::protocol::model::{ArmsOrder, CauseWord, Serial};
 
 #[test]
 fn only_a_registered_plan_has_blocks_to_void() {
@@ -69,5 +70,39 @@ fn a_pilot_of_an_earlier_draft_is_not_attempted_again() {
          start p1 a   | run 2
          close 2 lost | lost, slot ended
          retry 2      | slot again",
+    );
+}
+
+#[test]
+fn the_arms_of_an_open_frame_are_shuffled_by_the_names_of_its_tasks() {
+    let known = Design {
+        order: ArmsOrder::Shuffled,
+        serial: Serial::Study,
+        tasks: 3,
+        ..Design::default()
+    };
+    let order = |design: &Design, moves: &str| {
+        let drafts = [Draft::of(design.clone())];
+        let mut world = World::registered(&drafts);
+        for wanted in moves.lines() {
+            world.give(&read(wanted));
+        }
+        let plan = drafts[0].rules.plan_of(&world.slice, true);
+        let arms = (0..plan.len()).map(|position| plan.slot(position).arm);
+        arms.collect::<Vec<u64>>()
+    };
+    let open = Design {
+        open: true,
+        grows: true,
+        ..known.clone()
+    };
+    let moves = "add t1\nadd t2\nadd t3\ndraw 1 t1 t2 t3";
+    assert_eq!(order(&open, moves), order(&known, ""));
+    plays_registered(
+        &open,
+        "add t3     | added t3
+         draw 1 t3  | drawn t3
+         start t3 a | out-of-order, next t3 b
+         start t3 b | run 1",
     );
 }
