@@ -106,3 +106,25 @@ fn the_arms_of_an_open_frame_are_shuffled_by_the_names_of_its_tasks() {
          start t3 b | run 1",
     );
 }
+
+#[test]
+fn the_pilot_of_a_draft_that_goes_by_counts_begins_anew() {
+    let first = Design {
+        pilots: 1,
+        by_counts: true,
+        ..Design::default()
+    };
+    let second = Design {
+        question: "another question?".to_owned(),
+        ..first.clone()
+    };
+    plays(
+        &[first, second],
+        "open 1     | draft 1
+         start p1 a | run 1
+         start p1 a | slots-used
+         open 2     | draft 2
+         start p1 a | run 2
+         start p1 a | slots-used",
+    );
+}

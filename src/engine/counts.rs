@@ -140,6 +140,8 @@ pub(super) struct Change {
 struct View<'a> {
     rules: &'a Rules,
     slice: &'a Slice,
+    /// The draft whose pilots are meant; 0 for the registered plan.
+    draft: u64,
     /// When, if runs count as stale by themselves.
     at: Option<Time>,
     change: Change,
@@ -149,7 +151,12 @@ impl View<'_> {
     /// Returns the fates of the runs that count, in the order of their starts.
     fn fates(&self, task: &str, arm: &str) -> Vec<Fate> {
         let runs = self.slice.cell(task, arm);
-        runs.filter(|run| !self.is_no_attempt(run))
+        let is_meant = |run: &&Run| {
+            run.place
+                .is_some_and(|place| place.lane.draft == self.draft)
+        };
+        runs.filter(is_meant)
+            .filter(|run| !self.is_no_attempt(run))
             .map(|run| self.fate(run))
             .collect()
     }
@@ -239,6 +246,7 @@ pub(super) fn slot(
     let view = View {
         rules,
         slice,
+        draft: draft_of(slice, phase),
         at: Some(at),
         change: Change::default(),
     };
@@ -268,16 +276,19 @@ pub(super) fn slot(
     Ok(place(rules, slice, phase, arm, found))
 }
 
+/// Returns the draft whose pilot a task is; 0 for the registered plan.
+fn draft_of(slice: &Slice, phase: Phase) -> u64 {
+    match phase.confirmatory {
+        true => 0,
+        false => slice.standing.draft,
+    }
+}
+
 fn place(rules: &Rules, slice: &Slice, phase: Phase, arm: usize, found: Attempt) -> Place {
-    let draft = if phase.confirmatory {
-        0
-    } else {
-        slice.standing.draft
-    };
     let repeat = found.slot.min(rules.registered_plan().repeats());
     Place {
         lane: LaneId {
-            draft,
+            draft: draft_of(slice, phase),
             number: phase.index,
         },
         position: rules.plan_of(slice, phase.confirmatory).position(
@@ -307,6 +318,7 @@ pub(super) fn counted(
     let view = View {
         rules,
         slice,
+        draft: 0,
         at: None,
         change,
     };
@@ -349,6 +361,7 @@ pub(super) fn first_open(rules: &Rules, slice: &Slice, at: Time) -> Option<Strin
     let view = View {
         rules,
         slice,
+        draft: 0,
         at: Some(at),
         change: Change::default(),
     };
