@@ -6,7 +6,10 @@ mod engine_common;
 use engine_common::design::Design;
 use engine_common::words::{plays, plays_registered, read};
 use engine_common::{Draft, World};
-use prereg::protocol::model::{ArmsOrder, CauseWord, Serial};
+use prereg::protocol::model::{
+    ArmsOrder, CauseWord, ErrorsIn, Outage, OutageWindow, ScoreWord, Serial, Voids,
+};
+use prereg::units::Share;
 
 #[test]
 fn only_a_registered_plan_has_blocks_to_void() {
@@ -126,5 +129,30 @@ fn the_pilot_of_a_draft_that_goes_by_counts_begins_anew() {
          open 2     | draft 2
          start p1 a | run 2
          start p1 a | slots-used",
+    );
+}
+
+#[test]
+fn slots_by_counts_are_no_blocks_that_an_outage_voids() {
+    let design = Design {
+        by_counts: true,
+        repeats: 2,
+        on_error_stop: ScoreWord::Unjudged,
+        outage: Some(Outage {
+            window: OutageWindow::UtcHour,
+            error: "run.error_stop".to_owned(),
+            ended_min: 1,
+            error_share: Share { num: 1, den: 2 },
+            errors_in: ErrorsIn::AnyArm,
+            voids: Voids::Block,
+            pauses_starts: false,
+        }),
+        ..Design::default()
+    };
+    plays_registered(
+        &design,
+        "start t1 a | run 1
+         stop 1     | ended, 1 of 1 stopped, failed, 1 slots ended
+         start t1 b | run 2",
     );
 }

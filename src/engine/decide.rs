@@ -743,6 +743,7 @@ fn switch(rules: &Rules, slice: &Slice, text: Option<&str>) -> Ruling {
 /// plan.
 fn void(rules: &Rules, slice: &Slice, block: u64) -> Ruling {
     let plan = rules.plan_of(slice, true);
+    let has_blocks = slice.standing.registered.is_some() && !goes_by_counts(rules);
     let slots = match block.checked_sub(1) {
         Some(index) if has_blocks => plan.slots_of_block(index),
         _ => Vec::new(),
@@ -751,7 +752,6 @@ fn void(rules: &Rules, slice: &Slice, block: u64) -> Ruling {
         return Err(Refusal::UnknownBlock { block });
     }
     if outage::has_scored(slice, &plan, &slots) {
-    let has_blocks = slice.standing.registered.is_some() && !goes_by_counts(rules);
         return Err(Refusal::BlockScored { block });
     }
     let blocks = BTreeSet::from([block - 1]);
