@@ -4,10 +4,10 @@ mod engine_common;
 mod naive;
 
 use engine_common::design::Design;
+use engine_common::effects::effects;
 use engine_common::random::{Random, any_drafts, any_move, any_pause};
-use engine_common::words::answered;
 use engine_common::{Draft, Move, Report, World};
-use naive::Naive;
+use naive::{Naive, Stands};
 use prereg::engine::command::Cause;
 use prereg::protocol::model::{Axis, CauseWord, Serial};
 
@@ -15,13 +15,38 @@ use prereg::protocol::model::{Axis, CauseWord, Serial};
 const EACH: u64 = 25;
 
 fn agrees(world: &mut World<'_>, naive: &mut Naive, wanted: &Move) {
-    let found = answered(&world.give(wanted), true);
+    let found = effects(&world.give(wanted));
     let expected = naive.ask(world.at, wanted);
-    assert_eq!(
-        found, expected,
-        "{wanted:?} after {:#?} under {:#?}",
-        naive.facts, naive.drafts
+    let same = found == expected && stands(world) == naive.stands();
+    assert!(
+        same,
+        "{wanted:?} at {}: the engine says\n {found}\n {:?}\nand the naive one\n {expected}\n {:?}\nafter {}\nunder {:?}",
+        world.at.0,
+        stands(world),
+        naive.stands(),
+        naive.told(),
+        world.design()
     );
+}
+
+/// Says how the study stands: how many slots have ended, and what became of the runs of each arm.
+fn stands(world: &World<'_>) -> Stands {
+    let standing = &world.slice.standing;
+    let arms = standing.arms.iter().map(|(arm, counts)| {
+        let counts = [
+            counts.started,
+            counts.ended,
+            counts.scored,
+            counts.unjudged,
+            counts.void,
+        ];
+        (arm.clone(), counts)
+    });
+    Stands {
+        slots_ended: standing.slots_ended,
+        arms: arms.collect(),
+        complete: standing.completed.is_some(),
+    }
 }
 
 fn random_histories(seeds: std::ops::Range<u64>) {
@@ -29,9 +54,10 @@ fn random_histories(seeds: std::ops::Range<u64>) {
         let mut random = Random(seed);
         let designs = any_drafts(&mut random);
         let drafts = designs.clone().map(Draft::of);
+        let empty = Naive::new(designs.to_vec());
         for _ in 0..EACH {
             let mut world = World::empty(&drafts);
-            let mut naive = Naive::new(designs.to_vec());
+            let mut naive = empty.clone();
             for _ in 0..8 + random.below(32) {
                 world.later(any_pause(&mut random));
                 let wanted = any_move(&mut random, &world);
