@@ -96,7 +96,9 @@ pub(super) fn earliest(
 
 /// Returns how many lanes before a run's own were opened before their time.
 pub(super) fn skipped(rules: &Rules, slice: &Slice, place: &Place) -> u64 {
-    if place.by_counts || !place.lane.is_registered() || slice.lane(place.lane).is_some() {
+    // The fold takes the lane up whatever the order, so it is looked at first.
+    let is_open = slice.lane(place.lane).is_some();
+    if is_open || place.by_counts || !place.lane.is_registered() {
         return 0;
     }
     let lanes = rules.plan_of(slice, true).lanes_of_stage(place.stage);

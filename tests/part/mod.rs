@@ -44,9 +44,11 @@ impl Part {
             Err(refusal) if !refusal.is_recorded() => {}
             Ok(events) => {
                 evolve::apply(&mut self.held, command, events);
+                let missing = self.held.missing();
                 assert!(
-                    self.held.missing().is_empty(),
-                    "the fold needs more than the decision"
+                    missing.is_empty(),
+                    "the fold needs more than the decision on {:?}: {missing:?} for {events:?}",
+                    command.action
                 );
             }
             Err(_) => self.held.standing.at = command.at,
