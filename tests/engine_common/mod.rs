@@ -10,6 +10,7 @@
 pub mod design;
 pub mod effects;
 pub mod gates;
+pub mod histories;
 pub mod moves;
 
 pub mod random;
@@ -110,11 +111,10 @@ impl<'d> World<'d> {
 
     /// Says a move as its actor does.
     pub fn asked(&self, wanted: &Move) -> Command {
-        let mut command = self.command(wanted.action(self.drafts));
-        if matches!(wanted, Move::Strange(_)) {
-            command.actor = "agent:stranger".to_owned();
+        Command {
+            actor: wanted.actor().to_owned(),
+            ..self.command(wanted.action(self.drafts))
         }
-        command
     }
 
     /// Answers a move and keeps what follows.

@@ -184,6 +184,14 @@ impl Move {
         Self::Start(task.to_owned(), arm.to_owned())
     }
 
+    /// Who does it.
+    pub fn actor(&self) -> &'static str {
+        match self {
+            Self::Strange(_) => "agent:stranger",
+            _ => "user:tester",
+        }
+    }
+
     pub fn action(&self, drafts: &[Draft]) -> Action {
         match self {
             Self::Open(draft) => drafts[*draft].open.clone(),

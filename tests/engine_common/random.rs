@@ -64,7 +64,13 @@ const NESTS: [[Axis; 3]; 6] = [
 
 /// Draws a design: every rule of the engine varies.
 pub fn any_design(random: &mut Random) -> Design {
-    let plain = Design {
+    let plain = any_plain(random);
+    any_rules(random, plain)
+}
+
+/// Draws a design without the rules beside plan, attempts, breaker and cut-off.
+pub fn any_plain(random: &mut Random) -> Design {
+    Design {
         tasks: 1 + random.below(3),
         undrawn: random.below(2),
         pilots: random.below(3),
@@ -92,8 +98,7 @@ pub fn any_design(random: &mut Random) -> Design {
         breaker_external: random.chance(5),
         control: random.chance(5),
         ..Design::default()
-    };
-    any_rules(random, plain)
+    }
 }
 
 /// Draws a study's drafts: a design, and another that differs in a word, in pilots, or in all.
