@@ -138,15 +138,7 @@ fn slots_by_counts_are_no_blocks_that_an_outage_voids() {
         by_counts: true,
         repeats: 2,
         on_error_stop: ScoreWord::Unjudged,
-        outage: Some(Outage {
-            window: OutageWindow::UtcHour,
-            error: "run.error_stop".to_owned(),
-            ended_min: 1,
-            error_share: Share { num: 1, den: 2 },
-            errors_in: ErrorsIn::AnyArm,
-            voids: Voids::Block,
-            pauses_starts: false,
-        }),
+        outage: Some(outage()),
         ..Design::default()
     };
     plays_registered(
@@ -155,4 +147,44 @@ fn slots_by_counts_are_no_blocks_that_an_outage_voids() {
          stop 1     | ended, 1 of 1 stopped, failed, 1 slots ended
          start t1 b | run 2",
     );
+}
+
+#[test]
+fn an_attempt_that_an_outage_voids_is_not_counted_for_those_after_it() {
+    let design = Design {
+        serial: Serial::None,
+        per_slot: Some(2),
+        rerun: vec![CauseWord::Unjudged],
+        outage: Some(Outage {
+            ended_min: 2,
+            voids: Voids::Run,
+            ..outage()
+        }),
+        ..Design::default()
+    };
+    plays_registered(
+        &design,
+        "start t1 a   | run 1
+         stop 1       | ended, 1 of 1 stopped
+         score 1 none | no-report, slot waits
+         start t1 a   | run 2, attempt 2
+         finish 2     | ended, 1 of 2 stopped, run 1 void, slot again
+         score 2 none | no-report, slot waits
+         start t1 a   | run 3, attempt 2
+         finish 3     | ended, 1 of 3 stopped
+         score 3 none | no-report, slot ended",
+    );
+}
+
+/// An outage rule that one error stop meets.
+fn outage() -> Outage {
+    Outage {
+        window: OutageWindow::UtcHour,
+        error: "run.error_stop".to_owned(),
+        ended_min: 1,
+        error_share: Share { num: 1, den: 2 },
+        errors_in: ErrorsIn::AnyArm,
+        voids: Voids::Block,
+        pauses_starts: false,
+    }
 }

@@ -515,7 +515,7 @@ fn void_stopped(
     match rule.voids {
         Voids::Run => {
             let runs = stopped.iter().map(|run| run.run).collect();
-            lanes::void_runs(slice, &runs, |run| follows(rules, run))
+            lanes::void_runs(slice, &runs, |run, attempts| follows(rules, run, attempts))
         }
         Voids::Block => {
             let places = stopped.iter().filter_map(|run| run.place);
@@ -526,12 +526,11 @@ fn void_stopped(
     }
 }
 
-/// Returns whether another attempt may follow a run that is unjudged.
-fn follows(rules: &Rules, run: &Run) -> bool {
-    let attempt = run.place.map_or(u32::MAX, |place| place.attempt);
-    let attempts = &rules.protocol().attempts;
+/// Returns whether another attempt may follow a run that is unjudged, the last of so many.
+fn follows(rules: &Rules, run: &Run, attempts: u32) -> bool {
+    let rule = &rules.protocol().attempts;
     run.cause
-        .is_some_and(|cause| may_rerun(attempts, cause, attempt))
+        .is_some_and(|cause| may_rerun(rule, cause, attempts))
 }
 
 /// Scores a run; `known` is the digest of what it is scored from, if anything.
@@ -704,24 +703,24 @@ fn retry(rules: &Rules, slice: &Slice, run: RunId) -> Ruling {
     else {
         return refused;
     };
-    let may = may_retry(&rules.protocol().attempts, cause, place.attempt)
-        && (place.lane.is_registered() || place.lane.draft == slice.standing.draft);
-    let Some(lane) = slice.lane(place.lane).filter(|_| may && !place.by_counts) else {
+    let is_over = !place.lane.is_registered() && place.lane.draft != slice.standing.draft;
+    let Some(lane) = slice
+        .lane(place.lane)
+        .filter(|_| !place.by_counts && !is_over)
+    else {
         return refused;
     };
-    let at = |run: &RunId| slice.run(*run)?.place.map(|place| place.position);
-    let last = lane
-        .runs
-        .iter()
-        .rfind(|run| at(run) == Some(place.position));
-    if last != Some(&run) || !lane.has_ended(place.position) || lane.voids != place.voids {
+    let (count, last) = lanes::attempts_at(slice, lane, place.position)
+        .fold((0, None), |(count, _), run| (count + 1, Some(run.run)));
+    let may = may_retry(&rules.protocol().attempts, cause, count) && lane.voids == place.voids;
+    if !may || last != Some(run) || !lane.has_ended(place.position) {
         return refused;
     }
     Ok(vec![Event::SlotAgain {
         lane: place.lane,
         stage: place.stage,
         position: place.position,
-        attempts: place.attempt,
+        attempts: count,
         reopened: true,
     }])
 }
@@ -767,8 +766,10 @@ fn after_closing(rules: &Rules, slice: &Slice, run: &Run, cause: Option<Cause>) 
     if lane.open != Some(run.run) || lane.voids != place.voids {
         return None;
     }
-    let attempts = &rules.protocol().attempts;
-    if cause.is_some_and(|cause| may_rerun(attempts, cause, place.attempt)) {
+    let rule = &rules.protocol().attempts;
+    // Attempts before it may count no more.
+    let attempts = lane.attempts_at(place.position);
+    if cause.is_some_and(|cause| may_rerun(rule, cause, attempts)) {
         return Some(Event::SlotWaits { lane: place.lane });
     }
     Some(lanes::slot_ended(rules, slice, lane, &place))
