@@ -3,6 +3,7 @@
 //! It keeps the full list of what happened and folds all of it for each command. Where the text
 //! leaves a choice, the engine's documented one is taken and marked `CHOICE`.
 
+pub(crate) mod agrees;
 mod counts;
 mod endings;
 mod facts;
