@@ -1,10 +1,5 @@
 //! Laws of the rules beside the plan: voids, stops, and what relaxing a rule does.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test stops at the first broken assumption"
-)]
-
 mod engine_common;
 
 use std::collections::BTreeMap;
