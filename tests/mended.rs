@@ -176,6 +176,30 @@ fn an_attempt_that_an_outage_voids_is_not_counted_for_those_after_it() {
     );
 }
 
+#[test]
+fn an_ending_that_voids_attempts_before_it_leaves_its_slot_to_the_next() {
+    let design = Design {
+        per_slot: Some(2),
+        rerun: vec![CauseWord::Failed, CauseWord::TimedOut],
+        on_timeout: ScoreWord::Unjudged,
+        on_error_stop: ScoreWord::Unjudged,
+        outage: Some(Outage {
+            ended_min: 2,
+            voids: Voids::Run,
+            ..outage()
+        }),
+        ..Design::default()
+    };
+    plays_registered(
+        &design,
+        "start t1 a         | run 1
+         stop 1             | ended, 1 of 1 stopped, failed, slot waits
+         start t1 a         | run 2, attempt 2
+         finish 2 timed-out | ended, 1 of 2 stopped, run 1 void, slot again, timed-out, slot waits
+         start t1 a         | run 3, attempt 2",
+    );
+}
+
 /// An outage rule that one error stop meets.
 fn outage() -> Outage {
     Outage {

@@ -483,15 +483,28 @@ fn after_ending(
         events.extend(voided);
         events.push(Event::Voided { run: run.run });
     } else {
-        events.extend(closed);
-        events.extend(
-            cause
-                .map(|cause| after_closing(rules, slice, run, Some(cause)))
-                .unwrap_or_default(),
-        );
+        // Attempts that are void by it count no more for what follows.
+        let left = attempts_left(run, &voided);
         events.extend(voided);
+        events.extend(closed);
+        let follows = cause.and_then(|cause| after_closing(rules, slice, run, Some(cause), left));
+        events.extend(follows);
     }
     events
+}
+
+/// Returns how many attempts at the slot of a run are left by events, where they change that.
+fn attempts_left(run: &Run, events: &[Event]) -> Option<u32> {
+    let place = run.place?;
+    events.iter().find_map(|event| match event {
+        Event::SlotAgain {
+            lane,
+            position,
+            attempts,
+            ..
+        } if (*lane, *position) == (place.lane, place.position) => Some(*attempts),
+        _ => None,
+    })
 }
 
 /// Voids what error stops of an outage void: themselves, or their blocks.
@@ -590,7 +603,7 @@ fn closed(rules: &Rules, slice: &Slice, run: &Run, event: Event, fate: Fate) -> 
             Fate::Unjudged(cause) => Some(cause),
             _ => None,
         };
-        events.extend(after_closing(rules, slice, run, cause));
+        events.extend(after_closing(rules, slice, run, cause, None));
     }
     events
 }
@@ -757,16 +770,22 @@ fn void(rules: &Rules, slice: &Slice, block: u64) -> Ruling {
     Ok(with_completion(rules, slice, events))
 }
 
-/// Returns what follows under an order by plan when a run is closed: for its slot.
-fn after_closing(rules: &Rules, slice: &Slice, run: &Run, cause: Option<Cause>) -> Option<Event> {
+/// Returns what follows under an order by plan when a run is closed: for its slot, of whose attempts
+/// so many are left, if that has just changed.
+fn after_closing(
+    rules: &Rules,
+    slice: &Slice,
+    run: &Run,
+    cause: Option<Cause>,
+    left: Option<u32>,
+) -> Option<Event> {
     let place = run.place?;
     let lane = slice.lane(place.lane)?;
     if lane.open != Some(run.run) || lane.voids != place.voids {
         return None;
     }
     let rule = &rules.protocol().attempts;
-    // Attempts before it may count no more.
-    let attempts = lane.attempts_at(place.position);
+    let attempts = left.unwrap_or_else(|| lane.attempts_at(place.position));
     if cause.is_some_and(|cause| may_rerun(rule, cause, attempts)) {
         return Some(Event::SlotWaits { lane: place.lane });
     }
