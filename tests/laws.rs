@@ -52,6 +52,10 @@ fn a_part_of_a_record_decides_as_the_whole() {
                 let wanted = any_move(&mut random, &world);
                 let by_part = part.give(&world, &wanted);
                 assert_eq!(by_part, world.give(&wanted), "{wanted:?}");
+                let peek = world
+                    .rules()
+                    .map(|rules| decide::peek(rules, &world.slice, world.at));
+                assert_eq!(part.peek(&world), peek, "after {wanted:?}");
                 part.agrees(&world.slice);
             }
         }

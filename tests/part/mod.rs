@@ -2,7 +2,7 @@
 //! does it.
 
 use prereg::engine::command::{Action, Command};
-use prereg::engine::decide::{self, Ruling};
+use prereg::engine::decide::{self, Peek, Ruling};
 use prereg::engine::evolve;
 use prereg::engine::rules::Rules;
 use prereg::engine::slice::{Lookup, Missing, Slice, Turn};
@@ -35,6 +35,12 @@ impl Part {
         }
         let ruling = self.answer(rules, &command);
         Given { expired, ruling }
+    }
+
+    /// Says what may start next by what is loaded for it.
+    pub(crate) fn peek(&mut self, world: &World<'_>) -> Option<Peek> {
+        let rules = world.rules()?;
+        Some(self.ask(|slice| decide::peek(rules, slice, world.at)))
     }
 
     fn answer(&mut self, rules: Option<&Rules>, command: &Command) -> Ruling {
