@@ -97,6 +97,7 @@ pub(super) fn endings(rules: &Rules, slice: &Slice, task: u64) -> BTreeMap<(usiz
     let view = View {
         rules,
         slice,
+        draft: 0,
         at: None,
         change: Change::default(),
     };
@@ -166,6 +167,8 @@ pub(super) struct Change {
 struct View<'a> {
     rules: &'a Rules,
     slice: &'a Slice,
+    /// The draft whose pilots are meant; 0 for the registered plan.
+    draft: u64,
     /// When, if runs count as stale by themselves.
     at: Option<Time>,
     change: Change,
@@ -175,7 +178,12 @@ impl View<'_> {
     /// Returns the fates of the runs that count, in the order of their starts.
     fn fates(&self, task: &str, arm: &str) -> Vec<Fate> {
         let runs = self.slice.cell(task, arm);
-        runs.filter(|run| !self.is_no_attempt(run))
+        let is_meant = |run: &&Run| {
+            run.place
+                .is_some_and(|place| place.lane.draft == self.draft)
+        };
+        runs.filter(is_meant)
+            .filter(|run| !self.is_no_attempt(run))
             .map(|run| self.fate(run))
             .collect()
     }
@@ -201,6 +209,9 @@ impl View<'_> {
     }
 
     fn is_no_attempt(&self, run: &Run) -> bool {
+        if !outage::voids_runs(self.rules) {
+            return false;
+        }
         match (self.change.window, run.window) {
             (Some((_, is_outage)), _) if self.change.stopped == Some(run.run) => is_outage,
             (Some((window, is_outage)), Some(ended)) if window == ended => is_outage && run.error,
@@ -265,6 +276,7 @@ pub(super) fn slot(
     let view = View {
         rules,
         slice,
+        draft: draft_of(slice, phase),
         at: Some(at),
         change: Change::default(),
     };
@@ -294,14 +306,17 @@ pub(super) fn slot(
     Ok(place(rules, slice, phase, arm, found))
 }
 
+/// Returns the draft whose pilot a task is; 0 for the registered plan.
+fn draft_of(slice: &Slice, phase: Phase) -> u64 {
+    match phase.confirmatory {
+        true => 0,
+        false => slice.standing.draft,
+    }
+}
+
 fn place(rules: &Rules, slice: &Slice, phase: Phase, arm: usize, found: Attempt) -> Place {
-    let draft = if phase.confirmatory {
-        0
-    } else {
-        slice.standing.draft
-    };
     let lane = LaneId {
-        draft,
+        draft: draft_of(slice, phase),
         number: phase.index,
     };
     // Nothing is decided by the lane, but what is granted is folded into it: it has to be there.
@@ -336,6 +351,7 @@ pub(super) fn counted(
     let view = View {
         rules,
         slice,
+        draft: 0,
         at: None,
         change,
     };
@@ -378,6 +394,7 @@ pub(super) fn first_open(rules: &Rules, slice: &Slice, at: Time) -> Option<Strin
     let view = View {
         rules,
         slice,
+        draft: 0,
         at: Some(at),
         change: Change::default(),
     };

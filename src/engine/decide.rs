@@ -40,8 +40,7 @@ pub fn decide(rules: Option<&Rules>, slice: &Slice, command: &Command) -> Ruling
             _ => Err(Refusal::NotOpened {}),
         };
     };
-    let is_own = matches!(command.action, Action::Expire { .. } | Action::Conclude {});
-    if !is_own && !actors::is_admitted(&rules.protocol().actors, &command.actor) {
+    if !is_from_admitted(rules, command) {
         return Err(Refusal::ActorNotAdmitted {
             actor: command.actor.clone(),
         });
@@ -102,12 +101,19 @@ pub fn decide(rules: Option<&Rules>, slice: &Slice, command: &Command) -> Ruling
     }
 }
 
+/// Returns whether a command comes from one who may write; a deadline is the engine's own to close.
+fn is_from_admitted(rules: &Rules, command: &Command) -> bool {
+    let is_own = matches!(command.action, Action::Expire { .. } | Action::Conclude {});
+    is_own || actors::is_admitted(&rules.protocol().actors, &command.actor)
+}
+
 /// Returns the runs whose deadline a command notices; each is closed by an entry of its own before.
 ///
 /// A start under an order by plan looks at the whole plan, so it notices every stale run; under an
 /// order by counts it notices those of its task and arm; a report notices that its own run is stale.
+/// What is not admitted notices nothing.
 pub fn due(rules: Option<&Rules>, slice: &Slice, command: &Command) -> Vec<RunId> {
-    let Some(rules) = rules else {
+    let Some(rules) = rules.filter(|rules| is_from_admitted(rules, command)) else {
         return Vec::new();
     };
     let stale = |run: &RunId| {
@@ -275,7 +281,7 @@ fn register(rules: &Rules, slice: &Slice, registration: Digest) -> Ruling {
     }
     Ok(vec![Event::Registered {
         registration,
-        slots: rules.registered_plan().len(),
+        slots: rules.plan_of(slice, true).len(),
     }])
 }
 
@@ -487,15 +493,28 @@ fn after_ending(
         events.extend(voided);
         events.push(Event::Voided { run: run.run });
     } else {
-        events.extend(closed);
-        events.extend(
-            cause
-                .map(|cause| after_closing(rules, slice, run, Some(cause)))
-                .unwrap_or_default(),
-        );
+        // Attempts that are void by it count no more for what follows.
+        let left = attempts_left(run, &voided);
         events.extend(voided);
+        events.extend(closed);
+        let follows = cause.and_then(|cause| after_closing(rules, slice, run, Some(cause), left));
+        events.extend(follows);
     }
     events
+}
+
+/// Returns how many attempts at the slot of a run are left by events, where they change that.
+fn attempts_left(run: &Run, events: &[Event]) -> Option<u32> {
+    let place = run.place?;
+    events.iter().find_map(|event| match event {
+        Event::SlotAgain {
+            lane,
+            position,
+            attempts,
+            ..
+        } if (*lane, *position) == (place.lane, place.position) => Some(*attempts),
+        _ => None,
+    })
 }
 
 /// Voids what error stops of an outage void: themselves, or their blocks.
@@ -517,7 +536,7 @@ fn void_stopped(
     match rule.voids {
         Voids::Run => {
             let runs = stopped.iter().map(|run| run.run).collect();
-            lanes::void_runs(slice, &runs, |run| follows(rules, run))
+            lanes::void_runs(slice, &runs, |run, attempts| follows(rules, run, attempts))
         }
         Voids::Block => {
             let places = stopped.iter().filter_map(|run| run.place);
@@ -528,12 +547,11 @@ fn void_stopped(
     }
 }
 
-/// Returns whether another attempt may follow a run that is unjudged.
-fn follows(rules: &Rules, run: &Run) -> bool {
-    let attempt = run.place.map_or(u32::MAX, |place| place.attempt);
-    let attempts = &rules.protocol().attempts;
+/// Returns whether another attempt may follow a run that is unjudged, the last of so many.
+fn follows(rules: &Rules, run: &Run, attempts: u32) -> bool {
+    let rule = &rules.protocol().attempts;
     let fate = run.cause.map(Fate::Unjudged);
-    fate.is_some_and(|fate| attempts::follows(attempts, attempt, fate))
+    fate.is_some_and(|fate| attempts::follows(rule, attempts, fate))
 }
 
 /// Scores a run; `known` is the digest of what it is scored from, if anything.
@@ -595,7 +613,7 @@ fn closed(rules: &Rules, slice: &Slice, run: &Run, event: Event, fate: Fate) -> 
             Fate::Unjudged(cause) => Some(cause),
             _ => None,
         };
-        events.extend(after_closing(rules, slice, run, cause));
+        events.extend(after_closing(rules, slice, run, cause, None));
     }
     events
 }
@@ -697,7 +715,8 @@ fn checkpoint(rules: &Rules, slice: &Slice, run: RunId, passed: bool) -> Ruling 
     Ok(vec![Event::Checked { run, passed }])
 }
 
-/// Lets the slot of an unjudged run wait for another attempt, because a person asks for it.
+/// Lets the slot of an unjudged run wait for another attempt, because a person asks for it. A pilot
+/// of an earlier draft has no slot that could start.
 fn retry(rules: &Rules, slice: &Slice, run: RunId) -> Ruling {
     let found = known(slice, run)?;
     let refused = Err(Refusal::NotRetried { run });
@@ -705,24 +724,26 @@ fn retry(rules: &Rules, slice: &Slice, run: RunId) -> Ruling {
     else {
         return refused;
     };
-    let last = Some((place.attempt, Fate::Unjudged(cause)));
-    let may = attempts::resumes(&rules.protocol().attempts, last, true) == Resume::Start;
-    let Some(lane) = slice.lane(place.lane).filter(|_| may && !place.by_counts) else {
+    let is_over = !place.lane.is_registered() && place.lane.draft != slice.standing.draft;
+    let Some(lane) = slice
+        .lane(place.lane)
+        .filter(|_| !place.by_counts && !is_over)
+    else {
         return refused;
     };
-    let at = |run: &RunId| slice.run(*run)?.place.map(|place| place.position);
-    let last = lane
-        .runs
-        .iter()
-        .rfind(|run| at(run) == Some(place.position));
-    if last != Some(&run) || !lane.has_ended(place.position) || lane.voids != place.voids {
+    let (count, last) = lanes::attempts_at(slice, lane, place.position)
+        .fold((0, None), |(count, _), run| (count + 1, Some(run.run)));
+    let attempt = Some((count, Fate::Unjudged(cause)));
+    let rule = &rules.protocol().attempts;
+    let may = attempts::resumes(rule, attempt, true) == Resume::Start && lane.voids == place.voids;
+    if !may || last != Some(run) || !lane.has_ended(place.position) {
         return refused;
     }
     Ok(vec![Event::SlotAgain {
         lane: place.lane,
         stage: place.stage,
         position: place.position,
-        attempts: place.attempt,
+        attempts: count,
         reopened: true,
     }])
 }
@@ -740,11 +761,13 @@ fn switch(rules: &Rules, slice: &Slice, text: Option<&str>) -> Ruling {
     }])
 }
 
-/// Voids a block by hand, unless a run of it is scored.
+/// Voids a block by hand, unless a run of it is scored. There are blocks once there is a registered
+/// plan.
 fn void(rules: &Rules, slice: &Slice, block: u64) -> Ruling {
     let plan = rules.plan_of(slice, true);
+    let has_blocks = slice.standing.registered.is_some() && !goes_by_counts(rules);
     let slots = match block.checked_sub(1) {
-        Some(index) if !goes_by_counts(rules) => plan.slots_of_block(index),
+        Some(index) if has_blocks => plan.slots_of_block(index),
         _ => Vec::new(),
     };
     if slots.is_empty() {
@@ -759,16 +782,24 @@ fn void(rules: &Rules, slice: &Slice, block: u64) -> Ruling {
     Ok(with_completion(rules, slice, events))
 }
 
-/// Returns what follows under an order by plan when a run is closed: for its slot.
-fn after_closing(rules: &Rules, slice: &Slice, run: &Run, cause: Option<Cause>) -> Option<Event> {
+/// Returns what follows under an order by plan when a run is closed: for its slot, of whose attempts
+/// so many are left, if that has just changed.
+fn after_closing(
+    rules: &Rules,
+    slice: &Slice,
+    run: &Run,
+    cause: Option<Cause>,
+    left: Option<u32>,
+) -> Option<Event> {
     let place = run.place?;
     let lane = slice.lane(place.lane)?;
     if lane.open != Some(run.run) || lane.voids != place.voids {
         return None;
     }
-    let attempts = &rules.protocol().attempts;
+    let rule = &rules.protocol().attempts;
+    let count = left.unwrap_or_else(|| lane.attempts_at(place.position));
     let fate = cause.map_or(Fate::Scored, Fate::Unjudged);
-    if attempts::follows(attempts, place.attempt, fate) {
+    if attempts::follows(rule, count, fate) {
         return Some(Event::SlotWaits { lane: place.lane });
     }
     Some(lanes::slot_ended(rules, slice, lane, &place))

@@ -96,7 +96,9 @@ pub(super) fn earliest(
 
 /// Returns how many lanes before a run's own were opened before their time.
 pub(super) fn skipped(rules: &Rules, slice: &Slice, place: &Place) -> u64 {
-    if place.by_counts || !place.lane.is_registered() || slice.lane(place.lane).is_some() {
+    // The fold takes the lane up whatever the order, so it is looked at first.
+    let is_open = slice.lane(place.lane).is_some();
+    if is_open || place.by_counts || !place.lane.is_registered() {
         return 0;
     }
     let lanes = rules.plan_of(slice, true).lanes_of_stage(place.stage);
@@ -169,6 +171,17 @@ fn place(slice: &Slice, plan: &Plan, draft: u64, position: u64) -> Place {
     }
 }
 
+/// Returns the runs of a lane at one of its positions that count as attempts.
+pub(super) fn attempts_at<'a>(
+    slice: &'a Slice,
+    lane: &'a Lane,
+    position: u64,
+) -> impl Iterator<Item = &'a Run> {
+    let runs = lane.runs.iter().filter_map(|run| slice.run(*run));
+    runs.filter(move |run| run.place.is_some_and(|place| place.position == position))
+        .filter(|run| run.state != State::Void)
+}
+
 /// Returns whether a run belongs to a block that was voided since it started.
 pub(super) fn is_of_voided_block(slice: &Slice, run: &Run) -> bool {
     let Some(place) = run.place.filter(|place| !place.by_counts) else {
@@ -184,7 +197,7 @@ pub(super) fn is_of_voided_block(slice: &Slice, run: &Run) -> bool {
 pub(super) fn void_runs(
     slice: &Slice,
     void: &BTreeSet<RunId>,
-    may_follow: impl Fn(&Run) -> bool,
+    may_follow: impl Fn(&Run, u32) -> bool,
 ) -> Vec<Event> {
     let mut events: Vec<Event> = void.iter().map(|run| Event::Voided { run: *run }).collect();
     let places = void.iter().filter_map(|run| slice.run(*run)?.place);
@@ -195,14 +208,13 @@ pub(super) fn void_runs(
     slots.dedup();
     for (id, position, stage) in slots {
         let Some(lane) = slice.lane(id) else { continue };
-        let runs = lane.runs.iter().filter_map(|run| slice.run(*run));
-        let left: Vec<&Run> = runs
-            .filter(|run| run.place.is_some_and(|place| place.position == position))
-            .filter(|run| run.state != State::Void && !void.contains(&run.run))
+        let left: Vec<&Run> = attempts_at(slice, lane, position)
+            .filter(|run| !void.contains(&run.run))
             .collect();
+        let attempts = u32::try_from(left.len()).unwrap_or(u32::MAX);
         let decided = left.last().is_some_and(|last| match last.state {
             State::Scored => true,
-            State::Unjudged => !may_follow(last),
+            State::Unjudged => !may_follow(last, attempts),
             _ => false,
         });
         let ended = lane.has_ended(position);
@@ -213,7 +225,7 @@ pub(super) fn void_runs(
             lane: id,
             stage,
             position,
-            attempts: u32::try_from(left.len()).unwrap_or(u32::MAX),
+            attempts,
             reopened: ended,
         });
     }

@@ -202,14 +202,25 @@ impl Rules {
 
     /// Returns the plan of the confirmatory or of the pilot tasks, as far as it is known.
     pub fn plan_of(&self, slice: &Slice, confirmatory: bool) -> Cow<'_, Plan> {
-        match confirmatory {
-            true if self.is_open() || self.grows() => {
-                Cow::Owned(self.plan.over(slice.standing.drawn))
-            }
-            true => Cow::Borrowed(&self.plan),
-            false if self.is_open() => Cow::Owned(self.pilot.over(slice.standing.pilot_tasks)),
-            false => Cow::Borrowed(&self.pilot),
+        let (plan, tasks) = if confirmatory {
+            (&self.plan, slice.standing.drawn)
+        } else {
+            (&self.pilot, slice.standing.pilot_tasks)
+        };
+        if self.is_open() && plan.is_by_name() {
+            let name = |index| {
+                let phase = Phase {
+                    confirmatory,
+                    index,
+                };
+                self.task_at(slice, phase).unwrap_or_default()
+            };
+            return Cow::Owned(plan.over_named((0..tasks).map(name).collect()));
         }
+        if self.is_open() || (confirmatory && self.grows()) {
+            return Cow::Owned(plan.over(tasks));
+        }
+        Cow::Borrowed(plan)
     }
 
     /// Returns the registered plan.

@@ -50,6 +50,24 @@ impl Order {
         }
     }
 
+    /// Returns whether the order goes by the tasks' names.
+    pub(super) fn is_by_name(&self) -> bool {
+        matches!(self.rule, Rule::Shuffled(_))
+    }
+
+    /// Returns the same order over other tasks.
+    pub(super) fn over(self, tasks: Vec<String>) -> Self {
+        let rule = match self.rule {
+            Rule::Shuffled(names) => Rule::Shuffled(Arc::new(Names {
+                seed: names.seed.clone(),
+                tasks,
+                arms: names.arms.clone(),
+            })),
+            other => other,
+        };
+        Self { rule, ..self }
+    }
+
     /// Returns how many arms there are.
     pub(super) fn arms(&self) -> u64 {
         self.arms

@@ -122,6 +122,21 @@ impl Plan {
         .in_stages(&repeats)
     }
 
+    /// Returns whether the order of the arms goes by the tasks' names.
+    pub fn is_by_name(&self) -> bool {
+        self.order.is_by_name()
+    }
+
+    /// Returns the same plan over other tasks, in their order.
+    pub fn over_named(&self, tasks: Vec<String>) -> Self {
+        let count = tasks.len() as u64;
+        Self {
+            order: self.order.clone().over(tasks),
+            ..self.clone()
+        }
+        .over(count)
+    }
+
     /// Returns how many stages there are.
     pub fn stages(&self) -> usize {
         self.stages.len()

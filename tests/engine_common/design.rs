@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 
 use prereg::protocol::frame::{self, Task};
 use prereg::protocol::model::{
-    Allocation, Arm, ArmsOrder, Attempts, Axis, Better, BlockKind, Breaker, CauseWord, Containment,
-    Control, Draw, DrawMethod, Executed, Execution, Expect, Judge, LateReport, OrderBy, Outcome,
-    OutcomeKind, Protocol, RunSeed, ScoreWord, Scoring, Serial, SplitKind, Study, StudyKind,
-    Workspace,
+    Allocation, Arm, ArmsOrder, Attempts, Axis, Better, BlockKind, Breaker, Budget, CauseWord,
+    Containment, Control, Draw, DrawMethod, Executed, Execution, Expect, FieldKind, Judge,
+    LateReport, OrderBy, Outage, Outcome, OutcomeKind, Protocol, RunSeed, ScoreWord, Scoring,
+    Serial, SplitKind, Study, StudyKind, Workspace,
 };
 use prereg::protocol::registration::Registration;
 use prereg::units::{Bytes, Micros, Time};
 use serde_json::{Value, json};
+
+use super::gates::{self, Gate, Opens};
 
 /// The seed of every draw; it orders shuffled arms.
 pub const SEED: &str = "a seed";
@@ -37,6 +39,36 @@ pub struct Design {
     pub stale_after: Micros,
     pub late_report: LateReport,
     pub on_timeout: ScoreWord,
+    pub on_error_stop: ScoreWord,
+    pub rerun_on_request: Vec<CauseWord>,
+    pub voids_max: Option<u32>,
+    pub outage: Option<Outage>,
+    /// Whether slots are ranks among the runs that count.
+    pub by_counts: bool,
+    /// Stages: how many repeats each has, and when it opens; without any the plan is one.
+    pub stages: Vec<(u32, Opens)>,
+    /// Conditions on the reading `quota`, if there is one.
+    pub stops: Vec<Gate>,
+    pub holds: Vec<Gate>,
+    /// Whether a reading whose `until` is past says nothing.
+    pub expires: bool,
+    pub budgets: Vec<Budget>,
+    pub switch: bool,
+    pub preflight: bool,
+    /// Whether there is a probe, and whether it says what it expects.
+    pub probe: Option<bool>,
+    /// Whether the first arm has a check in its middle.
+    pub checkpoint: bool,
+    /// Whether users alone may write.
+    pub actors: bool,
+    /// Whether the last arm is executed elsewhere.
+    pub elsewhere: bool,
+    /// Whether tasks are added one by one.
+    pub open: bool,
+    /// Whether the draw is appended in batches.
+    pub grows: bool,
+    /// Whether a draw that grows has no size.
+    pub endless: bool,
     /// How many failures in a row open the breaker, if there is one.
     pub breaker: Option<u32>,
     /// Whether the breaker is about the first arm alone.
@@ -72,6 +104,25 @@ impl Default for Design {
             stale_after: Micros(6 * HOUR.0),
             late_report: LateReport::Refuse,
             on_timeout: ScoreWord::Score,
+            on_error_stop: ScoreWord::Score,
+            rerun_on_request: Vec::new(),
+            voids_max: Some(3),
+            outage: None,
+            by_counts: false,
+            stages: Vec::new(),
+            stops: Vec::new(),
+            holds: Vec::new(),
+            expires: false,
+            budgets: Vec::new(),
+            switch: false,
+            preflight: false,
+            probe: None,
+            checkpoint: false,
+            actors: false,
+            elsewhere: false,
+            open: false,
+            grows: false,
+            endless: false,
             cutoff: None,
             breaker: None,
             breaker_of_first: false,
@@ -125,8 +176,27 @@ impl Design {
         }
     }
 
-    /// Returns the tasks as the frame's lines say them.
+    /// Returns how often each arm is executed on each task, in all stages together.
+    pub fn all_repeats(&self) -> u32 {
+        match self.stages.as_slice() {
+            [] => self.repeats,
+            stages => stages.iter().map(|(repeats, _)| repeats).sum(),
+        }
+    }
+
+    /// Returns the tasks that can be drawn, in the order of the whole draw.
+    pub fn drawable_ids(&self) -> Vec<String> {
+        match self.endless {
+            true => [self.drawn_ids(), self.undrawn_ids()].concat(),
+            false => self.drawn_ids(),
+        }
+    }
+
+    /// Returns the tasks as the frame's lines say them; an open frame has none yet.
     pub fn frame(&self) -> Vec<Value> {
+        if self.open {
+            return Vec::new();
+        }
         let main = [self.drawn_ids(), self.undrawn_ids()].concat();
         let main = main.into_iter().map(|id| (id, "main"));
         let pilots = self.pilot_ids().into_iter().map(|id| (id, "pilot"));
@@ -144,17 +214,24 @@ impl Design {
         Registration {
             language: 1,
             protocol: self.protocol(),
-            frame: frame::digest(&tasks),
+            frame: match self.open_fields() {
+                Some(fields) => frame::open_digest(&fields),
+                None => frame::digest(&tasks),
+            },
             files: BTreeMap::new(),
         }
     }
 
     fn protocol(&self) -> Protocol {
         let command = || vec!["true".to_owned()];
+        let last = self.arm_ids().pop();
         let arm = |id: String| Arm {
+            executed: match self.elsewhere && Some(&id) == last.as_ref() {
+                true => Executed::Elsewhere,
+                false => Executed::Here,
+            },
             id,
             command: command(),
-            executed: Executed::Here,
             files: BTreeMap::new(),
             differs: Vec::new(),
             execution: execution(),
@@ -179,47 +256,47 @@ impl Design {
                 kind: StudyKind::Confirmatory,
                 supersedes: None,
             },
-            open_fields: None,
+            open_fields: self.open_fields(),
             splits: Some(splits.into()),
             draw: Draw {
                 method: DrawMethod::Listed,
                 seed: Some(SEED.to_owned()),
-                size: Some(self.tasks as u64),
+                size: (!self.endless).then_some(self.tasks as u64),
                 classes: Vec::new(),
-                grows: false,
+                grows: self.grows,
             },
             arms: self.arm_ids().into_iter().map(arm).collect(),
             controls: self.control_ids().into_iter().map(control).collect(),
             allocation: self.allocation(),
-            stages: Vec::new(),
+            stages: gates::stages(&self.stages),
             attempts: Attempts {
                 per_slot: self.per_slot,
                 rerun: self.rerun.clone(),
-                rerun_on_request: Vec::new(),
+                rerun_on_request: self.rerun_on_request.clone(),
                 stale_after: self.stale_after,
                 late_report: self.late_report,
-                voids_max: Some(3),
+                voids_max: self.voids_max,
             },
-            outage: None,
-            readings: Vec::new(),
-            stops: Vec::new(),
-            holds: Vec::new(),
+            outage: self.outage.clone(),
+            readings: vec![gates::quota(self.expires)],
+            stops: self.stops.iter().map(gates::stop).collect(),
+            holds: self.holds.iter().map(gates::hold).collect(),
             backoff: None,
             cutoff: self.cutoff,
-            budgets: Vec::new(),
+            budgets: self.budgets.clone(),
             breaker: self.breaker.map(|failures| Breaker {
                 failures,
                 arms: self.guarded_arms(),
                 external: self.breaker_external,
             }),
-            switch: None,
+            switch: self.switch.then(|| "enabled".to_owned()),
             execution: execution(),
-            preflight: None,
-            probes: Vec::new(),
-            observation: None,
+            preflight: self.preflight.then(command),
+            probes: self.probe.map(gates::probe).into_iter().collect(),
+            observation: Some(gates::observation()),
             claim: None,
             judge: Some(judge()),
-            checkpoint: Vec::new(),
+            checkpoint: self.checked_arms(),
             outcomes: vec![Outcome {
                 id: "resolved".to_owned(),
                 kind: OutcomeKind::Binary,
@@ -230,12 +307,12 @@ impl Design {
             scoring: Scoring {
                 unjudged: Some("report.infra".to_owned()),
                 on_timeout: self.on_timeout,
-                on_error_stop: ScoreWord::Score,
+                on_error_stop: self.on_error_stop,
             },
             manipulation_check: BTreeMap::new(),
             artefacts: None,
             evidence: Vec::new(),
-            actors: Vec::new(),
+            actors: self.actors.then(|| "user".to_owned()).into_iter().collect(),
             analysis: None,
             limitations: BTreeMap::new(),
         }
@@ -247,12 +324,26 @@ impl Design {
         self.arm_ids().into_iter().take(named).collect()
     }
 
+    /// Returns the arms whose runs have a check in their middle.
+    pub fn checked_arms(&self) -> Vec<String> {
+        let checked = usize::from(self.checkpoint);
+        self.arm_ids().into_iter().take(checked).collect()
+    }
+
+    fn open_fields(&self) -> Option<BTreeMap<String, FieldKind>> {
+        let fields = [("size".to_owned(), FieldKind::Integer)];
+        self.open.then(|| fields.into())
+    }
+
     fn allocation(&self) -> Allocation {
         Allocation {
             nest: self.nest,
-            repeats: self.repeats,
+            repeats: self.all_repeats(),
             arms: self.order,
-            by: OrderBy::Plan,
+            by: match self.by_counts {
+                true => OrderBy::Counts,
+                false => OrderBy::Plan,
+            },
             block: self.block,
             serial: self.serial,
             runs_max: self.runs_max,

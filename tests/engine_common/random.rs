@@ -4,13 +4,14 @@
 use prereg::engine::command::Cause;
 use prereg::engine::decide::{self, Peek};
 use prereg::engine::slice::{Run, State};
-use prereg::protocol::model::{
-    ArmsOrder, Axis, BlockKind, CauseWord, LateReport, ScoreWord, Serial,
-};
+use prereg::protocol::model::{ArmsOrder, Axis, BlockKind, LateReport, ScoreWord, Serial};
 use prereg::units::{Micros, Time};
 
+use super::random_rules::any_rules_move;
+
 use super::design::{Design, HOUR};
-use super::{Move, Report, World};
+use super::random_rules::{any_rules, any_words};
+use super::{How, Move, Report, Said, World};
 
 /// SplitMix64: small, and the same everywhere.
 pub struct Random(pub u64);
@@ -63,14 +64,12 @@ const NESTS: [[Axis; 3]; 6] = [
 
 /// Draws a design: every rule of the engine varies.
 pub fn any_design(random: &mut Random) -> Design {
-    let words = [
-        CauseWord::Unjudged,
-        CauseWord::Failed,
-        CauseWord::TimedOut,
-        CauseWord::Cancelled,
-        CauseWord::Lost,
-        CauseWord::Stale,
-    ];
+    let plain = any_plain(random);
+    any_rules(random, plain)
+}
+
+/// Draws a design without the rules beside plan, attempts, breaker and cut-off.
+pub fn any_plain(random: &mut Random) -> Design {
     Design {
         tasks: 1 + random.below(3),
         undrawn: random.below(2),
@@ -88,7 +87,7 @@ pub fn any_design(random: &mut Random) -> Design {
         serial: *random.pick(&[Serial::Study, Serial::Block, Serial::None]),
         runs_max: 1 + random.below(4) as u32,
         per_slot: *random.pick(&[Some(1), Some(2), Some(3), None]),
-        rerun: words.into_iter().filter(|_| random.chance(5)).collect(),
+        rerun: any_words(random),
         late_report: *random.pick(&[LateReport::Refuse, LateReport::UntilClosed]),
         on_timeout: *random.pick(&[ScoreWord::Score, ScoreWord::Unjudged]),
         cutoff: random
@@ -112,7 +111,27 @@ pub fn any_drafts(random: &mut Random) -> [Design; 2] {
             pilots: random.below(3),
             ..first.clone()
         },
-        _ => any_design(random),
+        // Tasks that were added or drawn stay so from draft to draft; ledgers and windows begin with
+        // the draft that first has them.
+        _ => Design {
+            open: first.open,
+            grows: first.grows,
+            endless: first.endless,
+            tasks: first.tasks,
+            undrawn: first.undrawn,
+            nest: if first.grows {
+                first.nest
+            } else {
+                *random.pick(&NESTS)
+            },
+            budgets: first.budgets.clone(),
+            outage: first.outage.clone(),
+            stages: first.stages.clone(),
+            by_counts: first.by_counts,
+            arms: first.arms,
+            order: first.order,
+            ..any_design(random)
+        },
     };
     [first, Design { question, ..second }]
 }
@@ -140,6 +159,13 @@ pub fn any_move(random: &mut Random, world: &World<'_>) -> Move {
         }
         _ => {}
     }
+    if random.chance(3) {
+        let wanted = any_rules_move(random, world);
+        return match random.below(40) {
+            0 => Move::Strange(Box::new(wanted)),
+            _ => wanted,
+        };
+    }
     match random.below(46) {
         0 => Move::Open(random.below(drafts)),
         1 => Move::Register(random.below(drafts)),
@@ -156,16 +182,40 @@ pub fn any_move(random: &mut Random, world: &World<'_>) -> Move {
                 *random.pick(&CAUSES)
             },
         ),
-        7..=15 => Move::Finish(
+        7..=9 => Move::Finish(
             any_run(random, world, |run| run.state == State::Live),
             random.chance(2),
         ),
+        10..=15 => any_end(random, world),
         16..=24 => Move::Score(
             any_run(random, world, |run| run.state == State::Ended),
             any_report(random),
         ),
+        25 => Move::Strange(Box::new(any_start(random, world))),
+        26 => match any_start(random, world) {
+            Move::Start(task, arm) => Move::ByHand(task, arm),
+            other => other,
+        },
         _ => any_start(random, world),
     }
+}
+
+/// Draws an ending: two of five are error stops, so that hours can be outages.
+fn any_end(random: &mut Random, world: &World<'_>) -> Move {
+    let how = How {
+        timed_out: random.chance(1),
+        error: random.chance(5),
+        cost: *random.pick(&[
+            Said::Nothing,
+            Said::Dollars(1),
+            Said::Dollars(1),
+            Said::Dollars(3),
+            Said::Nonsense,
+        ]),
+        level: random.chance(2).then(|| random.below(11) as i64),
+    };
+    let run = any_run(random, world, |run| run.state == State::Live);
+    Move::End(run, how)
 }
 
 /// Draws a report: every second one passes.
@@ -177,7 +227,7 @@ pub fn any_report(random: &mut Random) -> Report {
     }
 }
 
-fn any_run(random: &mut Random, world: &World<'_>, fits: impl Fn(&Run) -> bool) -> u64 {
+pub fn any_run(random: &mut Random, world: &World<'_>, fits: impl Fn(&Run) -> bool) -> u64 {
     let runs = world.slice.runs.values().flatten();
     let open: Vec<u64> = runs.filter(|run| fits(run)).map(|run| run.run.0).collect();
     if open.is_empty() || !random.chance(9) {

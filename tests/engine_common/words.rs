@@ -8,7 +8,7 @@ use prereg::engine::slice::State;
 use prereg::units::Micros;
 
 use super::design::Design;
-use super::{Draft, Given, Move, Report, World};
+use super::{Draft, Given, How, Move, Report, World};
 
 /// Plays a table, `command | ruling` a row, on a record without entries.
 pub fn plays(designs: &[Design], rows: &str) {
@@ -64,6 +64,18 @@ pub fn read(text: &str) -> Move {
         ["breaker", hand] => Move::Breaker(*hand == "open"),
         ["conclude"] => Move::Conclude,
         ["unblind"] => Move::Unblind,
+        ["stop", run] => Move::End(number(run), How::error()),
+        ["void", block] => Move::Void(number(block)),
+        ["retry", run] => Move::Retry(number(run)),
+        ["add", task] => Move::AddTask((*task).to_owned(), Some(1)),
+        ["draw", from, tasks @ ..] => {
+            let tasks = tasks.iter().map(|task| (*task).to_owned());
+            Move::Draw(number(from), tasks.collect())
+        }
+        ["stranger", ..] => {
+            let rest = text.trim_start_matches("stranger");
+            Move::Strange(Box::new(read(rest)))
+        }
         _ => panic!("no such move: {text}"),
     }
 }
@@ -103,7 +115,8 @@ fn told(events: &[Event], full: bool) -> String {
     told.join(", ")
 }
 
-fn happened(event: &Event, full: bool) -> String {
+/// Says what happened, with every place in the plan where it is to be in full.
+pub fn happened(event: &Event, full: bool) -> String {
     match event {
         Event::Opened { draft, .. } => format!("draft {draft}"),
         Event::Registered { slots, .. } => format!("registered, {slots} slots"),
@@ -168,7 +181,8 @@ pub fn breaker(failures: u32, open: bool) -> String {
     format!("breaker {failures}{}", if open { " open" } else { "" })
 }
 
-fn refused(refusal: &Refusal) -> String {
+/// Says what was refused.
+pub fn refused(refusal: &Refusal) -> String {
     let code = refusal.code();
     match refusal {
         Refusal::OutOfOrder { next } => format!("{code}, {}", next_of(next.as_ref())),

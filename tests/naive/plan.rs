@@ -4,23 +4,48 @@ use prereg::protocol::model::{ArmsOrder, Axis, BlockKind};
 
 use prereg::units::Digest;
 
+use super::facts::Block;
 use crate::engine_common::design::{Design, SEED};
+use crate::engine_common::gates::Opens;
 
 /// A place in the plan.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Slot {
+    pub(crate) stage: usize,
     pub(crate) task: String,
     pub(crate) repeat: u32,
     pub(crate) turn: usize,
     pub(crate) arm: String,
 }
 
-/// Writes the plan out: three loops as `nest` says, the arms of a repeat in their order.
+/// Writes the plan out: stage by stage, three loops as `nest` says, the arms of a repeat in their
+/// order. Repeats go on from stage to stage.
 pub(crate) fn plan(design: &Design, tasks: &[String]) -> Vec<Slot> {
+    let whole = [(design.repeats, Opens::Now)];
+    let stages = match design.stages.as_slice() {
+        [] => &whole,
+        stages => stages,
+    };
+    let mut plan = Vec::new();
+    let mut first = 0;
+    for (stage, (repeats, _)) in stages.iter().enumerate() {
+        plan.extend(stage_of(design, tasks, stage, first, *repeats));
+        first += repeats;
+    }
+    plan
+}
+
+fn stage_of(
+    design: &Design,
+    tasks: &[String],
+    stage: usize,
+    first: u32,
+    repeats: u32,
+) -> Vec<Slot> {
     let arms = design.arm_ids();
     let size = |axis: Axis| match axis {
         Axis::Task => tasks.len(),
-        Axis::Repeat => design.repeats as usize,
+        Axis::Repeat => repeats as usize,
         Axis::Arm => arms.len(),
     };
     let mut plan = Vec::new();
@@ -31,11 +56,13 @@ pub(crate) fn plan(design: &Design, tasks: &[String]) -> Vec<Slot> {
                     let place = design.nest.iter().position(|nested| *nested == axis);
                     [outer, middle, inner][place.unwrap_or(0)]
                 };
-                let (task, repeat, turn) = (at(Axis::Task), at(Axis::Repeat), at(Axis::Arm));
-                let order = arms_in_order(design, &tasks[task], task, repeat);
+                let (task, turn) = (at(Axis::Task), at(Axis::Arm));
+                let repeat = first + at(Axis::Repeat) as u32;
+                let order = arms_in_order(design, &tasks[task], task, repeat as usize);
                 plan.push(Slot {
+                    stage,
                     task: tasks[task].clone(),
-                    repeat: repeat as u32,
+                    repeat,
                     turn,
                     arm: order[turn].clone(),
                 });
@@ -94,20 +121,29 @@ fn williams(n: usize) -> Vec<Vec<usize>> {
 }
 
 /// What is complete or void together.
-pub(crate) fn block(design: &Design, slot: &Slot) -> (String, Option<u32>) {
+pub(crate) fn block(design: &Design, slot: &Slot) -> Block {
     let pair = design.block == BlockKind::Pair;
-    (slot.task.clone(), pair.then_some(slot.repeat))
+    (slot.stage, slot.task.clone(), pair.then_some(slot.repeat))
 }
 
-/// Blocks are numbered as the plan meets them.
-pub(crate) fn block_number(design: &Design, plan: &[Slot], slot: &Slot) -> usize {
+/// Lists blocks as the plan meets them.
+pub(crate) fn blocks(design: &Design, plan: &[Slot]) -> Vec<Block> {
     let mut met = Vec::new();
-    for other in plan {
-        let block = block(design, other);
+    for slot in plan {
+        let block = block(design, slot);
         if !met.contains(&block) {
             met.push(block);
         }
     }
+    met
+}
+
+/// Returns a slot's block, by its number from 0.
+pub(crate) fn block_number(design: &Design, plan: &[Slot], slot: &Slot) -> usize {
     let wanted = block(design, slot);
-    met.iter().position(|block| *block == wanted).unwrap_or(0)
+    let blocks = blocks(design, plan);
+    blocks
+        .iter()
+        .position(|block| *block == wanted)
+        .unwrap_or(0)
 }

@@ -2,7 +2,7 @@
 //! does it.
 
 use prereg::engine::command::{Action, Command};
-use prereg::engine::decide::{self, Ruling};
+use prereg::engine::decide::{self, Peek, Ruling};
 use prereg::engine::evolve;
 use prereg::engine::rules::Rules;
 use prereg::engine::slice::{Lookup, Missing, Slice, Turn};
@@ -25,7 +25,7 @@ impl Part {
 
     /// Answers a move by what is loaded for it.
     pub(crate) fn give(&mut self, world: &World<'_>, wanted: &Move) -> Given {
-        let (rules, command) = (world.rules(), world.command(wanted.action(world.drafts)));
+        let (rules, command) = (world.rules(), world.asked(wanted));
         let due = self.ask(|slice| decide::due(rules, slice, &command));
         let mut expired = Vec::new();
         for run in due {
@@ -37,6 +37,12 @@ impl Part {
         Given { expired, ruling }
     }
 
+    /// Says what may start next by what is loaded for it.
+    pub(crate) fn peek(&mut self, world: &World<'_>) -> Option<Peek> {
+        let rules = world.rules()?;
+        Some(self.ask(|slice| decide::peek(rules, slice, world.at)))
+    }
+
     fn answer(&mut self, rules: Option<&Rules>, command: &Command) -> Ruling {
         let ruling = self.ask(|slice| decide::decide(rules, slice, command));
         match &ruling {
@@ -44,9 +50,11 @@ impl Part {
             Err(refusal) if !refusal.is_recorded() => {}
             Ok(events) => {
                 evolve::apply(&mut self.held, command, events);
+                let missing = self.held.missing();
                 assert!(
-                    self.held.missing().is_empty(),
-                    "the fold needs more than the decision"
+                    missing.is_empty(),
+                    "the fold needs more than the decision on {:?}: {missing:?} for {events:?}",
+                    command.action
                 );
             }
             Err(_) => self.held.standing.at = command.at,

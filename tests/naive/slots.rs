@@ -1,0 +1,177 @@
+//! Family 3: the plan. Family 4: slots and attempts. Family 5: the order by plan.
+
+use prereg::protocol::model::Serial;
+use prereg::units::Time;
+
+use super::Naive;
+use super::facts::{Block, Fact, Run, runs};
+use super::plan::{Slot, block};
+use super::start::Place;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Standing {
+    Untouched,
+    Waits,
+    UnderWay,
+    Ended,
+}
+
+impl Naive {
+    pub(super) fn voids_of(&self, block: &Block) -> usize {
+        let voided = |fact: &&Fact| matches!(fact, Fact::BlockVoid(voided) if voided == block);
+        self.facts.iter().filter(voided).count()
+    }
+
+    /// A block that was voided too often is not executed again: its slots are missing.
+    pub(super) fn is_missing(&self, block: &Block) -> bool {
+        let most = self.design().voids_max;
+        most.is_some_and(|most| self.voids_of(block) > most as usize)
+    }
+
+    /// The attempts at a slot that count: not void, and of its block as it stands.
+    pub(super) fn attempts<'f>(&self, runs: &[Run<'f>], pilot: usize, slot: &Slot) -> Vec<Run<'f>> {
+        let voids = match pilot {
+            0 => self.voids_of(&block(self.design(), slot)),
+            _ => 0,
+        };
+        let of_slot = |run: &&Run<'_>| is_of(run, pilot, slot) && !run.void;
+        let attempts = runs.iter().filter(of_slot);
+        attempts
+            .filter(|run| run.what.voids == voids)
+            .cloned()
+            .collect()
+    }
+
+    pub(crate) fn standing(&self, runs: &[Run<'_>], pilot: usize, slot: &Slot) -> Standing {
+        if pilot == 0 && self.is_missing(&block(self.design(), slot)) {
+            return Standing::Ended;
+        }
+        let attempts = self.attempts(runs, pilot, slot);
+        // A live run of a voided block keeps its place until it ends.
+        if runs
+            .iter()
+            .any(|run| is_of(run, pilot, slot) && !run.closed())
+        {
+            return Standing::UnderWay;
+        }
+        let asked = |run: &Run<'_>| self.facts.contains(&Fact::Asked(run.number));
+        match attempts.last() {
+            None => Standing::Untouched,
+            Some(run) if asked(run) => Standing::Waits,
+            Some(run) if self.may_rerun(run.cause, attempts.len() as u32) => Standing::Waits,
+            Some(_) => Standing::Ended,
+        }
+    }
+
+    pub(super) fn standings(&self, plan: &[Slot]) -> Vec<Standing> {
+        let runs = runs(&self.facts);
+        let standings = plan.iter().map(|slot| self.standing(&runs, 0, slot));
+        standings.collect()
+    }
+
+    /// The stage of the first slot of a task and arm that may still start must be open.
+    pub(super) fn stage_of(&self, at: Time, task: &str, arm: &str) -> Result<(), String> {
+        let plan = self.plan_over(&self.drawn());
+        let standings = self.standings(&plan);
+        let free = plan
+            .iter()
+            .zip(&standings)
+            .find(|(slot, standing)| slot.task == task && slot.arm == arm && is_free(**standing));
+        match free {
+            Some((slot, _)) if !self.is_open(at, slot.stage) => {
+                Err(format!("stage-closed s{}", slot.stage + 1))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// CHOICE: pilots know no order; the slots of a task and arm fill in theirs.
+    pub(super) fn pilot_slot(&self, task: &str, arm: &str) -> Result<Place, String> {
+        let plan = self.plan_over(&self.pilots());
+        let runs = runs(&self.facts);
+        let mut wanted: Vec<&Slot> = plan
+            .iter()
+            .filter(|slot| slot.task == task && slot.arm == arm)
+            .collect();
+        wanted.sort_by_key(|slot| slot.repeat);
+        let pilot = self.draft();
+        let free = wanted
+            .into_iter()
+            .find(|slot| is_free(self.standing(&runs, pilot, slot)));
+        let free = free.ok_or("slots-used")?;
+        Ok(self.place_of(&plan, pilot, free))
+    }
+
+    pub(super) fn slot(&self, at: Time, task: &str, arm: &str) -> Result<Place, String> {
+        let plan = self.plan_over(&self.drawn());
+        let standings = self.standings(&plan);
+        let earliest = self.earliest(at, &plan, &standings);
+        if let Some(slot) = earliest
+            && (slot.task.as_str(), slot.arm.as_str()) == (task, arm)
+        {
+            return Ok(self.place_of(&plan, 0, slot));
+        }
+        let used = plan.iter().zip(&standings).all(|(slot, standing)| {
+            (slot.task.as_str(), slot.arm.as_str()) != (task, arm) || !is_free(*standing)
+        });
+        if used {
+            return Err("slots-used".to_owned());
+        }
+        Err(match earliest {
+            Some(slot) => format!("out-of-order, next {} {}", slot.task, slot.arm),
+            None => "out-of-order, next none".to_owned(),
+        })
+    }
+
+    /// The earliest slot that may start: in the stages that are open requeued blocks first, then the
+    /// plan's order.
+    fn earliest<'p>(&self, at: Time, plan: &'p [Slot], standings: &[Standing]) -> Option<&'p Slot> {
+        let design = self.design();
+        let again = |slot: &Slot| self.voids_of(&block(design, slot)) > 0;
+        let mut order: Vec<usize> = (0..plan.len()).collect();
+        order.retain(|i| self.is_open(at, plan[*i].stage));
+        order.sort_by_key(|i| (!again(&plan[*i]), *i));
+        let mut waits = Vec::new();
+        for (turn, i) in order.iter().enumerate() {
+            let mut before = order[..turn].iter();
+            let ended = |j: &&usize| standings[**j] == Standing::Ended;
+            if !is_free(standings[*i]) || self.is_lane_busy(&plan[*i]) {
+                continue;
+            }
+            if before.all(|j| ended(&j) || !self.follows(&plan[*j], &plan[*i])) {
+                waits.push(*i);
+            }
+        }
+        waits.first().map(|i| &plan[*i])
+    }
+
+    fn follows(&self, before: &Slot, slot: &Slot) -> bool {
+        let design = self.design();
+        match design.serial {
+            Serial::Study => true,
+            Serial::Block => block(design, before) == block(design, slot),
+            Serial::None => false,
+        }
+    }
+
+    /// One run after another, where `serial` says so: also while a later slot is under way.
+    fn is_lane_busy(&self, slot: &Slot) -> bool {
+        let open = runs(&self.facts)
+            .into_iter()
+            .filter(|run| !run.closed() && !run.what.control && run.what.pilot == 0);
+        let plan = self.plan_over(&self.drawn());
+        let slot_of = |run: &Run<'_>| plan.iter().find(|slot| is_of(run, 0, slot)).cloned();
+        let mut busy = open.filter_map(|run| slot_of(&run));
+        busy.any(|other| self.follows(&other, slot))
+    }
+}
+
+pub(super) fn is_of(run: &Run<'_>, pilot: usize, slot: &Slot) -> bool {
+    !run.what.control
+        && run.what.pilot == pilot
+        && (&run.what.task, &run.what.arm, run.what.repeat) == (&slot.task, &slot.arm, slot.repeat)
+}
+
+fn is_free(standing: Standing) -> bool {
+    matches!(standing, Standing::Untouched | Standing::Waits)
+}
