@@ -262,6 +262,7 @@ fn turn(writer: &mut Writer<'_>, next: &mut u64) -> Result<(), prereg::store::Fa
         }))?;
         writer.apply(request(Action::Score {
             run,
+            diff: None,
             evidence: Some(Evidence::default()),
         }))?;
     }

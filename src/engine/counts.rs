@@ -35,16 +35,19 @@ pub struct Attempt {
 
 /// How far the slots of an arm on a task have come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Filled {
-    slot: u64,
-    attempt: u32,
+pub(super) struct Filled {
+    /// The slot that was filled last.
+    pub(super) slot: u64,
+    /// The attempt at it.
+    pub(super) attempt: u32,
     /// Whether the slot waits for its next attempt.
-    waits: bool,
-    ended: u64,
+    pub(super) waits: bool,
+    /// How many slots have ended.
+    pub(super) ended: u64,
 }
 
 /// Fills slots with the runs that count, in the order of their starts.
-fn fill(attempts: &Attempts, fates: impl IntoIterator<Item = Fate>) -> Filled {
+pub(super) fn fill(attempts: &Attempts, fates: impl IntoIterator<Item = Fate>) -> Filled {
     fates
         .into_iter()
         .fold(Filled::default(), |mut filled, fate| {
