@@ -75,14 +75,10 @@ impl Writer<'_> {
         let settled = runs.iter().take_while(|run| !self.may_change(run)).count();
         let attempts = &rules.protocol().attempts;
         let filled = counts::fill(attempts, runs[..settled].iter().copied().map(fate));
-        let attempt = attempts.per_slot.map_or(0, |_| filled.attempt);
+        let attempt = self.counted(filled.attempt);
         self.put(filled.slot);
         self.put(filled.ended);
-        self.put(if filled.waits {
-            u64::from(attempt) + 1
-        } else {
-            0
-        });
+        self.put(if filled.waits { attempt + 1 } else { 0 });
         self.put((runs.len() - settled) as u64);
         for run in &runs[settled..] {
             let stands = self.stands(run);
@@ -106,17 +102,15 @@ impl Writer<'_> {
 
     fn lane(&mut self, lane: &Lane) {
         let attempts = &self.rules.protocol().attempts;
-        let counted =
-            |attempts_made: u32| u64::from(attempts.per_slot.map_or(0, |_| attempts_made));
         let voids = attempts.voids_max.map_or(lane.voids.min(1), |_| lane.voids);
         self.bytes.push(1);
         self.put(lane.next.map_or(0, |next| next + 1));
-        self.put(counted(lane.attempts));
+        self.put(self.counted(lane.attempts));
         self.put(u64::from(voids));
         self.put(lane.again.len() as u64);
         for (position, made) in &lane.again {
             self.put(*position);
-            self.put(counted(*made));
+            self.put(self.counted(*made));
         }
         let slice = &self.world.slice;
         let open = lane.open.and_then(|run| slice.run(run));
@@ -144,10 +138,16 @@ impl Writer<'_> {
             (place.position, place.attempt, place.voids)
         });
         self.put(position);
-        self.put(u64::from(attempt));
+        self.put(self.counted(attempt));
         let stands = self.stands(run);
         self.bytes.push(stands);
         self.bytes.push(u8::from(voids == lane.voids));
+    }
+
+    /// Returns the number of an attempt; any is like any other where there is no limit.
+    fn counted(&self, attempt: u32) -> u64 {
+        let most = self.rules.protocol().attempts.per_slot;
+        most.map_or(0, |_| u64::from(attempt))
     }
 
     /// Writes in which order the live runs pass their deadlines.
