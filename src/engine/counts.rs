@@ -178,6 +178,9 @@ impl View<'_> {
     }
 
     fn is_no_attempt(&self, run: &Run) -> bool {
+        if !outage::voids_runs(self.rules) {
+            return false;
+        }
         match (self.change.window, run.window) {
             (Some((_, is_outage)), _) if self.change.stopped == Some(run.run) => is_outage,
             (Some((window, is_outage)), Some(ended)) if window == ended => is_outage && run.error,

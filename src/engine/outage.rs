@@ -105,11 +105,16 @@ pub(super) fn guard(rules: &Rules, slice: &Slice, at: Time) -> Result<(), Refusa
     Ok(())
 }
 
+/// Returns whether outages void runs, and not blocks.
+pub(super) fn voids_runs(rules: &Rules) -> bool {
+    let rule = rules.protocol().outage.as_ref();
+    rule.is_some_and(|rule| rule.voids == Voids::Run)
+}
+
 /// Returns whether a run is no attempt at all: an error stop in a window that is an outage, where
 /// the rule voids runs.
 pub(super) fn is_no_attempt(rules: &Rules, slice: &Slice, run: &Run) -> bool {
-    let rule = rules.protocol().outage.as_ref();
-    rule.is_some_and(|rule| rule.voids == Voids::Run)
+    voids_runs(rules)
         && run
             .stopped_in()
             .is_some_and(|window| holds(rules, slice, window))

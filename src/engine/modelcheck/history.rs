@@ -239,7 +239,11 @@ impl Teller<'_> {
             How::ErrorStop => "ends with an error stop",
             How::ErrorUnjudged => "ends with an error stop, unjudged",
         };
-        what.to_owned()
+        let is_stale = closed.is_some_and(|run| self.rules.is_stale(run.started_at, self.world.at));
+        match is_stale && !was_late {
+            true => format!("{what}: a late report counts"),
+            false => what.to_owned(),
+        }
     }
 
     fn row(&mut self, run: RunId, what: String) {

@@ -75,11 +75,17 @@ pub struct Model {
 
 /// Plays a registration for the weaknesses that it can have at all.
 pub fn check(registration: &Registration) -> Result<Model, String> {
-    play(registration, &possible(&registration.protocol))
+    let wanted = possible(&registration.protocol);
+    play(registration, &wanted, STATES_MAX)
 }
 
-/// Plays a registration for some weaknesses, until all are found or nothing is left to play.
-pub fn play(registration: &Registration, wanted: &[Weakness]) -> Result<Model, String> {
+/// Plays a registration for some weaknesses, until all are found, nothing is left to play, or so many
+/// states were seen.
+pub fn play(
+    registration: &Registration,
+    wanted: &[Weakness],
+    states_max: usize,
+) -> Result<Model, String> {
     if wanted.is_empty() {
         let complete = true;
         return Ok(Model {
@@ -88,7 +94,7 @@ pub fn play(registration: &Registration, wanted: &[Weakness]) -> Result<Model, S
         });
     }
     let patient = instance::patient(registration)?;
-    let found = search::search(&patient, wanted, STATES_MAX);
+    let found = search::search(&patient, wanted, states_max);
     let rules = instance(registration)?;
     let told = |(weakness, steps): (Weakness, Vec<world::Step>)| {
         let history = history::tell(&rules, weakness, &steps);

@@ -6,7 +6,7 @@ use crate::engine::event::Event;
 use crate::engine::outage::{self, Window};
 use crate::engine::refusal::Refusal;
 use crate::engine::rules::Rules;
-use crate::protocol::model::{OrderBy, Voids};
+use crate::protocol::model::OrderBy;
 use crate::units::{RunId, Time};
 
 use super::key::key;
@@ -183,12 +183,8 @@ pub(super) fn is_blind(rules: &Rules, after: &World, events: &[Event]) -> bool {
 
 /// Returns whether a step in an outage voids something.
 fn voids(rules: &Rules, events: &[Event]) -> bool {
-    let protocol = rules.protocol();
-    match protocol.allocation.by {
-        OrderBy::Counts => {
-            let rule = protocol.outage.as_ref();
-            rule.is_some_and(|rule| rule.voids == Voids::Run)
-        }
+    match rules.protocol().allocation.by {
+        OrderBy::Counts => outage::voids_runs(rules),
         OrderBy::Plan => events
             .iter()
             .any(|event| matches!(event, Event::Voided { .. } | Event::BlockVoided { .. })),
