@@ -471,9 +471,7 @@ fn after_ending(
     }
     let stopped = ended.map(|ended| ended.stopped(slice, run.run));
     let voided = void_stopped(rules, slice, run, stopped.unwrap_or_default());
-    let is_void = voided
-        .iter()
-        .any(|event| *event == Event::Voided { run: run.run });
+    let is_void = voided.contains(&Event::Voided { run: run.run });
     if is_void {
         events.extend(voided);
     } else if lanes::is_of_voided_block(slice, run) {
