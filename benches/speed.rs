@@ -293,8 +293,8 @@ fn turn(writer: &mut Writer<'_>, next: &mut u64) -> Result<(), prereg::store::Fa
             execution,
         }))?;
         writer.apply(request(Action::Score {
-            run,
             diff: None,
+            run,
             evidence: Some(Evidence::default()),
         }))?;
     }

@@ -176,6 +176,11 @@ impl fmt::Display for Time {
 pub struct Micros(pub u64);
 
 impl Micros {
+    /// Makes a duration of whole seconds.
+    pub const fn from_seconds(seconds: u64) -> Self {
+        Self(seconds.saturating_mul(1_000_000))
+    }
+
     /// The longest duration that a protocol may name: thirty days.
     pub const MAX: Self = Self(30 * 24 * 3_600_000_000);
 

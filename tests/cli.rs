@@ -1,112 +1,39 @@
 //! Transcripts of every verb: what was asked, what was said where, and how it ended.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test stops at the first broken assumption"
-)]
+#[macro_use]
+mod desk;
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
-use tempfile::TempDir;
-
-/// A folder with a copy of the shipped protocols.
-struct Desk {
-    folder: TempDir,
-}
-
-impl Desk {
-    fn new() -> Self {
-        let folder = TempDir::new().unwrap();
-        copy(
-            &Path::new(env!("CARGO_MANIFEST_DIR")).join("protocols"),
-            folder.path(),
-        );
-        Self { folder }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    /// Executes a command line; returns it with everything that was said and the exit status.
-    fn say(&self, line: &str) -> String {
-        let output = Command::new(env!("CARGO_BIN_EXE_prereg"))
-            .args(line.split_whitespace())
-            .current_dir(self.folder.path())
-            .env_remove("PREREG_CLAIM")
-            .stdin(Stdio::null())
-            .output()
-            .unwrap();
-        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-        let (out, err) = (text(output.stdout), text(output.stderr));
-        let err = if err.is_empty() {
-            String::new()
-        } else {
-            format!("--- stderr\n{err}")
-        };
-        format!(
-            "$ prereg {line}\n{out}{err}--- exit {}\n",
-            output.status.code().unwrap()
-        )
-    }
-
-    /// Executes several command lines, one after another.
-    fn say_all(&self, lines: &[&str]) -> String {
-        lines
-            .iter()
-            .map(|line| self.say(line))
-            .collect::<Vec<_>>()
-            .join("\n")
-    }
-}
-
-fn copy(from: &Path, to: &Path) {
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let (path, target) = (entry.path(), to.join(entry.file_name()));
-        // What a study run by hand in the checkout left behind is not part of it.
-        if entry.file_name().to_string_lossy().contains(".prereg.") {
-            continue;
-        }
-        if path.is_dir() {
-            fs::create_dir_all(&target).unwrap();
-            copy(&path, &target);
-        } else {
-            fs::copy(&path, &target).unwrap();
-        }
-    }
-}
-
-/// Compares with a snapshot in the top-level folder, with what changes from run to run left out.
-macro_rules! transcript {
-    ($name:literal, $text:expr) => {
-        let mut settings = insta::Settings::clone_current();
-        settings.set_snapshot_path("../snapshots");
-        settings.set_prepend_module_to_snapshot(false);
-        settings.add_filter(r"[0-9a-f]{64}", "[digest]");
-        settings.add_filter(r"[0-9a-f]{4}…[0-9a-f]{4}", "[short]");
-        settings.add_filter(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "[time]");
-        settings.add_filter(r"in \d+(\.\d)? s;", "in [duration];");
-        settings.add_filter(r"   about \d+ s left", "");
-        settings.add_filter(r"mean [\d.]+ ms", "mean [duration] ms");
-        settings.add_filter(r"wall time [\d.]+ ms", "wall time [duration] ms");
-        settings.add_filter(r"   +", "   ");
-        settings.add_filter(
-            r#""(at|started_at|ended_at|closed_at|registered_at|completed)":\d{10,}"#,
-            r#""$1":[micros]"#,
-        );
-        settings.bind(|| insta::assert_snapshot!($name, $text));
-    };
-}
+use desk::Desk;
 
 #[test]
 fn help_of_every_verb() {
     let desk = Desk::new();
     let verbs = [
-        "init", "check", "explain", "plan", "schema", "register", "run", "start", "finish",
-        "score", "breaker", "status", "show", "verify", "export", "claim",
+        "init",
+        "check",
+        "explain",
+        "plan",
+        "schema",
+        "register",
+        "run",
+        "start",
+        "finish",
+        "score",
+        "breaker",
+        "switch",
+        "task add",
+        "draw append",
+        "reading add",
+        "checkpoint",
+        "void",
+        "deviate",
+        "status",
+        "show",
+        "verify",
+        "export",
+        "claim",
     ];
     let mut lines = vec!["--help".to_owned(), "--version".to_owned()];
     lines.extend(verbs.iter().map(|verb| format!("{verb} --help")));
@@ -177,7 +104,7 @@ fn explain_says_the_plan_or_the_defects() {
     .unwrap();
     fs::write(
         desk.path("later.toml"),
-        format!("{text}\n[switch]\nfile = \"enabled\"\n"),
+        format!("{text}\n[evidence]\nrequired = [\"measurement\"]\n"),
     )
     .unwrap();
     transcript!(
@@ -259,7 +186,7 @@ fn a_protocol_that_cannot_be_enforced_is_refused() {
     let text = fs::read_to_string(desk.path("minimal.toml")).unwrap();
     fs::write(
         desk.path("later.toml"),
-        format!("{text}\n[switch]\nfile = \"enabled\"\n[cutoff]\nat = \"2027-01-01T00:00:00Z\"\n"),
+        format!("{text}\n[evidence]\nrequired = [\"measurement\"]\n[cutoff]\nat = \"2027-01-01T00:00:00Z\"\n"),
     )
     .unwrap();
     transcript!(

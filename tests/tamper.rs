@@ -550,17 +550,21 @@ fn an_edited_row_is_found() {
         "UPDATE runs SET task = 't9' WHERE run = 3",
         "UPDATE runs SET arm = 'c' WHERE run = 3",
         "UPDATE runs SET role = 'control' WHERE run = 3 AND role = 'slot' OR run = 9",
+        "UPDATE runs SET stopped_in = 1 WHERE run = 3",
         "DELETE FROM runs WHERE run = 3",
-        "INSERT INTO runs SELECT 99, role, task, arm, state, facts FROM runs WHERE run = 3",
+        "INSERT INTO runs SELECT 99, role, task, arm, state, stopped_in, facts FROM runs WHERE run = 3",
         "UPDATE lanes SET facts = replace(facts, 'null', '0')",
         "UPDATE lanes SET ready = 0",
+        "UPDATE lanes SET stage = 1",
         "DELETE FROM lanes WHERE number = 0",
-        "INSERT INTO lanes SELECT draft, 99, ready, facts FROM lanes WHERE number = 0",
+        "INSERT INTO lanes SELECT draft, 99, stage, ready, facts FROM lanes WHERE number = 0",
         "UPDATE standing SET facts = replace(facts, '\"slots_ended\":8', '\"slots_ended\":7')",
         "UPDATE standing SET applied = applied - 1",
         "UPDATE standing SET applied = applied + 1",
         "UPDATE standing SET applied = 0",
         "DELETE FROM standing",
+        "INSERT INTO facts VALUES ('[\"drawn\",0]', '{\"place\":\"t1\"}')",
+        "INSERT INTO facts VALUES ('mine', 'nonsense')",
         "INSERT INTO keys VALUES ('mine', 5)",
         "INSERT INTO keys SELECT body ->> '$.command.key', 4 FROM entries WHERE seq = 5",
         "UPDATE drafts SET seq = 2",
@@ -572,7 +576,7 @@ fn an_edited_row_is_found() {
     }
     let entries = [
         (
-            "UPDATE entries SET body = replace(body, '\"user\"', '\"me\"') WHERE seq = 5",
+            "UPDATE entries SET body = replace(body, '\"user:operator\"', '\"me\"') WHERE seq = 5",
             Code::Digest,
         ),
         (

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::units::{Micros, RunId};
+use crate::units::{Micros, Money, RunId};
 
 /// Runs pre-registered comparisons: the rules first, the results after, every decision re-derivable.
 #[derive(Debug, Parser)]
@@ -78,6 +78,33 @@ pub(super) enum Verb {
         after_help = "Examples:\n  prereg breaker clear     after the cause of failed starts is mended\n  prereg breaker open      where the protocol says external = true"
     )]
     Breaker(Breaker),
+    /// Turns the switch on or off: nothing starts while its file does not say `on`.
+    #[command(after_help = "Examples:\n  prereg switch off\n  prereg switch on")]
+    Switch(Switch),
+    /// Adds tasks to an open frame.
+    #[command(subcommand)]
+    Task(Task),
+    /// Appends tasks to a draw that grows.
+    #[command(subcommand)]
+    Draw(Draw),
+    /// Reports what the world says.
+    #[command(subcommand)]
+    Reading(Reading),
+    /// Records the check in the middle of a run.
+    #[command(
+        after_help = "Examples:\n  prereg checkpoint 12 passed\n  prereg checkpoint 12 failed --reason \"no plan was written\""
+    )]
+    Checkpoint(Checkpoint),
+    /// Voids a block by hand: what it had does not count, and it is executed again.
+    #[command(
+        after_help = "Example:\n  prereg void 7 --reason \"the disk of the machine was full\""
+    )]
+    Void(Void),
+    /// Records something that the protocol did not foresee.
+    #[command(
+        after_help = "Example:\n  prereg deviate --note \"the agent was updated on 3 December\""
+    )]
+    Deviate(Deviate),
     /// Shows where a study stands.
     #[command(after_help = "Example:\n  prereg status study.prereg.db")]
     Status(Status),
@@ -129,7 +156,7 @@ pub(super) struct Looks {
     #[arg(long)]
     pub unblind: bool,
     /// Who asks, for the record.
-    #[arg(long, default_value = "user")]
+    #[arg(long, default_value = "user:operator")]
     pub actor: String,
 }
 
@@ -137,7 +164,7 @@ pub(super) struct Looks {
 #[derive(Debug, Args)]
 pub(super) struct Writes {
     /// Who asks, for the record.
-    #[arg(long, default_value = "user")]
+    #[arg(long, default_value = "user:operator")]
     pub actor: String,
     /// The operation's identity: the same key again returns the first answer.
     #[arg(long)]
@@ -184,7 +211,7 @@ pub(super) struct Register {
     #[arg(long, value_name = "RECORD")]
     pub db: Option<PathBuf>,
     /// Who asks, for the record.
-    #[arg(long, default_value = "user")]
+    #[arg(long, default_value = "user:operator")]
     pub actor: String,
 }
 
@@ -202,11 +229,17 @@ pub(super) struct Run {
     /// Registers a protocol that declares a pilot split; pilots end with it.
     #[arg(long)]
     pub register: bool,
+    /// Attempts again what ended for a cause that `rerun_on_request` names; this is recorded.
+    #[arg(long)]
+    pub retry_failed: bool,
+    /// Waits while starts are held, and goes on.
+    #[arg(long)]
+    pub wait: bool,
     /// Shows no progress.
     #[arg(long, short)]
     pub quiet: bool,
     /// Who asks, for the record.
-    #[arg(long, default_value = "user")]
+    #[arg(long, default_value = "user:operator")]
     pub actor: String,
 }
 
@@ -240,6 +273,15 @@ pub(super) struct Finish {
     /// Its time limit ended it.
     #[arg(long)]
     pub timed_out: bool,
+    /// What its own output says, as one JSON value.
+    #[arg(long, value_name = "FILE")]
+    pub observed: Option<PathBuf>,
+    /// An error of the world stopped it; what was observed counts before this.
+    #[arg(long)]
+    pub error_stop: bool,
+    /// What it cost, such as `"1.25 USD"`; what was observed counts before this.
+    #[arg(long, value_name = "MONEY")]
+    pub cost: Option<Money>,
     /// How long it took, such as `95s`.
     #[arg(long, value_name = "DURATION")]
     pub wall: Option<Micros>,
@@ -287,6 +329,144 @@ pub(super) enum Hand {
     Open,
     /// Starts are let through again.
     Clear,
+}
+
+/// `switch`
+#[derive(Debug, Args)]
+pub(super) struct Switch {
+    /// What it is to say.
+    pub to: OnOff,
+    #[command(flatten)]
+    pub which: Which,
+    #[command(flatten)]
+    pub writes: Writes,
+}
+
+/// What the switch is to say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum OnOff {
+    /// Runs may start.
+    On,
+    /// Nothing starts.
+    Off,
+}
+
+/// `task`
+#[derive(Debug, Subcommand)]
+pub(super) enum Task {
+    /// Adds tasks, one JSON object a line; an added task never changes.
+    #[command(
+        after_help = "Examples:\n  prereg task add tasks.jsonl\n  prereg task add - < task.json"
+    )]
+    Add(Lines),
+}
+
+/// Lines of JSON, and who writes them.
+#[derive(Debug, Args)]
+pub(super) struct Lines {
+    /// The file, one JSON object a line; `-` is the standard input.
+    pub file: PathBuf,
+    #[command(flatten)]
+    pub which: Which,
+    #[command(flatten)]
+    pub writes: Writes,
+}
+
+/// `draw`
+#[derive(Debug, Subcommand)]
+pub(super) enum Draw {
+    /// Appends tasks; places that hold a task already must be named with the same task.
+    #[command(after_help = "Example:\n  prereg draw append --from 4 task-9 task-2")]
+    Append(Append),
+}
+
+/// `draw append`
+#[derive(Debug, Args)]
+pub(super) struct Append {
+    /// The tasks, in the order of the draw.
+    #[arg(required = true)]
+    pub tasks: Vec<String>,
+    /// The place of the first of them, from 1; without it, after the last.
+    #[arg(long, value_name = "PLACE")]
+    pub from: Option<u64>,
+    #[command(flatten)]
+    pub which: Which,
+    #[command(flatten)]
+    pub writes: Writes,
+}
+
+/// `reading`
+#[derive(Debug, Subcommand)]
+pub(super) enum Reading {
+    /// Adds a reading; the newest counts whole.
+    #[command(
+        after_help = "Example:\n  prereg reading add quota '{\"seven_day\": 0.4, \"resets_at\": \"2026-12-01T00:00:00Z\"}'"
+    )]
+    Add(AddReading),
+}
+
+/// `reading add`
+#[derive(Debug, Args)]
+pub(super) struct AddReading {
+    /// The reading's id.
+    pub id: String,
+    /// Its fields, a JSON object.
+    pub fields: String,
+    #[command(flatten)]
+    pub which: Which,
+    #[command(flatten)]
+    pub writes: Writes,
+}
+
+/// `checkpoint`
+#[derive(Debug, Args)]
+pub(super) struct Checkpoint {
+    /// The run's number.
+    pub run: RunId,
+    /// Whether it passed.
+    pub result: Passed,
+    /// Why, for people.
+    #[arg(long, value_name = "TEXT")]
+    pub reason: Option<String>,
+    #[command(flatten)]
+    pub which: Which,
+    #[command(flatten)]
+    pub writes: Writes,
+}
+
+/// Whether a check passed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Passed {
+    /// It did.
+    Passed,
+    /// It did not.
+    Failed,
+}
+
+/// `void`
+#[derive(Debug, Args)]
+pub(super) struct Void {
+    /// The block's number, from 1, as `plan` prints it.
+    pub block: u64,
+    /// Why; the report prints it in full.
+    #[arg(long, value_name = "TEXT")]
+    pub reason: String,
+    #[command(flatten)]
+    pub which: Which,
+    #[command(flatten)]
+    pub writes: Writes,
+}
+
+/// `deviate`
+#[derive(Debug, Args)]
+pub(super) struct Deviate {
+    /// What happened; the report prints it in full.
+    #[arg(long, value_name = "TEXT")]
+    pub note: String,
+    #[command(flatten)]
+    pub which: Which,
+    #[command(flatten)]
+    pub writes: Writes,
 }
 
 /// `status`

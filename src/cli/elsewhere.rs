@@ -1,29 +1,27 @@
-//! Verbs for runs that are executed elsewhere, for the operator, and for arms: `start`, `finish`,
-//! `score`, `breaker`, `claim`.
+//! Verbs for runs that are executed elsewhere, and for arms: `start`, `finish`, `score`, `claim`.
 
 use std::path::Path;
 
 use serde_json::json;
 
-use super::args::{Breaker, Claim, Claimed, Finish, Hand, Score, Start, Which, Writes};
-use super::reply::{Defects, Failure, Reply};
-use super::study::{apply, find_record, folder_of, name_of};
+use super::args::{Claim, Claimed, Finish, Score, Start, Which, Writes};
+use super::input;
+use super::operator;
+use super::reply::{Failure, Reply};
+use super::study::{apply, find_record};
 use crate::engine::command::{Action, Ending, Evidence, Executed, Execution, Judged};
 use crate::engine::event::Event;
 use crate::engine::refusal::Refusal;
-use crate::engine::scoring::EVIDENCE_MAX;
-use crate::folder::DiskFolder;
 use crate::protocol::defect::{Code, Defect, Place};
-use crate::protocol::folder::Folder;
 use crate::runner::clock;
 use crate::store::{Request, Response, Store};
 use crate::units::RunId;
 
-fn open(which: &Which) -> Result<Store, Failure> {
+pub(super) fn open(which: &Which) -> Result<Store, Failure> {
     Ok(Store::open(&find_record(which.db.as_deref())?, clock::now)?)
 }
 
-fn request(writes: &Writes, action: Action) -> Request {
+pub(super) fn request(writes: &Writes, action: Action) -> Request {
     Request {
         actor: writes.actor.clone(),
         key: writes.key.clone(),
@@ -34,6 +32,7 @@ fn request(writes: &Writes, action: Action) -> Request {
 /// Asks for a run.
 pub(super) fn start(args: &Start) -> Result<Reply, Failure> {
     let mut store = open(&args.which)?;
+    operator::look_at_switch(&mut store, &args.writes.actor)?;
     let executed = Executed::Elsewhere(args.reference.clone());
     let action = Action::Start {
         task: args.task.clone(),
@@ -51,6 +50,7 @@ pub(super) fn start(args: &Start) -> Result<Reply, Failure> {
                 seed,
                 ..
             },
+            ..,
         ],
     ) = response.ruling.as_deref()
     else {
@@ -63,25 +63,6 @@ pub(super) fn start(args: &Start) -> Result<Reply, Failure> {
         "started     run {run}   {arm} on `{task}`, {slot}\n            when it has ended: prereg finish {run} --exit STATUS\n"
     );
     let json = json!({ "run": run, "task": task, "arm": arm, "place": place, "seed": seed, "entry": response.seq, "repeated": response.repeated });
-    Ok(Reply::done(text, json))
-}
-
-/// Opens or clears the breaker.
-pub(super) fn breaker(args: &Breaker) -> Result<Reply, Failure> {
-    let mut store = open(&args.which)?;
-    let open = args.hand == Hand::Open;
-    let response = apply(&mut store, request(&args.writes, Action::Breaker { open }))?;
-    let changed = response
-        .ruling
-        .as_deref()
-        .is_ok_and(|events| !events.is_empty());
-    let text = match (open, changed) {
-        (true, true) => "opened      the breaker: nothing it guards starts until it is cleared\n",
-        (false, true) => "cleared     the breaker: starts are let through again\n",
-        (true, false) => "unchanged   the breaker was open before\n",
-        (false, false) => "unchanged   the breaker was not open\n",
-    };
-    let json = json!({ "open": open, "changed": changed, "entry": response.seq, "repeated": response.repeated });
     Ok(Reply::done(text, json))
 }
 
@@ -100,15 +81,17 @@ fn must_be_elsewhere(store: &mut Store, run: RunId) -> Result<(), Failure> {
 pub(super) fn finish(args: &Finish) -> Result<Reply, Failure> {
     let mut store = open(&args.which)?;
     must_be_elsewhere(&mut store, args.run)?;
+    let observed = args.observed.as_deref().map(input::json).transpose()?;
     let ending = Ending {
-        error_stop: None,
-        cost: None,
+        error_stop: args.error_stop.then_some(true),
+        cost: args.cost,
         wall: args.wall,
         timed_out: args.timed_out,
     };
     let execution = Execution {
         exit: args.exit,
         signal: args.signal,
+        observed,
         ..Execution::default()
     };
     let action = Action::Finish {
@@ -118,7 +101,7 @@ pub(super) fn finish(args: &Finish) -> Result<Reply, Failure> {
     };
     let response = apply(&mut store, request(&args.writes, action))?;
     let mut said = told(args.run, &response, "ended");
-    let closes = |event: &Event| matches!(event, Event::Unjudged { .. });
+    let closes = |event: &Event| matches!(event, Event::Unjudged { .. } | Event::Voided { .. });
     let events = response.ruling.as_deref();
     if events.is_ok_and(|events| !events.is_empty() && !events.iter().any(closes)) {
         said.text
@@ -143,8 +126,8 @@ pub(super) fn score(args: &Score) -> Result<Reply, Failure> {
             message: message.to_owned(),
         });
     }
-    let report = args.report.as_deref().map(read_evidence).transpose()?;
-    let claim = args.claim.as_deref().map(read_evidence).transpose()?;
+    let report = args.report.as_deref().map(input::text).transpose()?;
+    let claim = args.claim.as_deref().map(input::text).transpose()?;
     if let (Some(rules), Some(path), Some(text)) = (&rules, &args.report, &report) {
         let scorer = rules.scorer().map_err(|message| Failure::Fault {
             code: "scorer",
@@ -156,11 +139,8 @@ pub(super) fn score(args: &Score) -> Result<Reply, Failure> {
             } else {
                 Place::Span(fault.offset..fault.offset + 1)
             };
-            return Err(defect(
-                path,
-                text.clone(),
-                Defect::new(Code::BadReport, place, fault.to_string()),
-            ));
+            let slip = Defect::new(Code::BadReport, place, fault.to_string());
+            return Err(input::defect(path, text, slip));
         }
     }
     let judge = judged.then(|| Judged {
@@ -199,44 +179,11 @@ fn told(run: RunId, response: &Response, word: &str) -> Reply {
     )
 }
 
-fn unchanged() -> Reply {
+pub(super) fn unchanged() -> Reply {
     Reply::done(
         "unchanged   the record says so already\n",
         json!({ "entry": null, "repeated": true }),
     )
-}
-
-fn read_evidence(path: &Path) -> Result<String, Failure> {
-    let folder = DiskFolder::at(&folder_of(path));
-    let bytes = folder.read(&name_of(path), EVIDENCE_MAX).map_err(|fault| {
-        defect(
-            path,
-            String::new(),
-            Defect::new(fault.code, Place::File, fault.message),
-        )
-    })?;
-    String::from_utf8(bytes).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
-        defect(
-            path,
-            text,
-            Defect::new(
-                Code::Encoding,
-                Place::Span(at..at + 1),
-                "the text is not UTF-8",
-            ),
-        )
-    })
-}
-
-fn defect(path: &Path, text: String, defect: Defect) -> Failure {
-    Failure::Defects(Defects {
-        file: path.display().to_string(),
-        text,
-        folder: folder_of(path),
-        defects: vec![defect],
-    })
 }
 
 /// Writes an arm's claim.

@@ -73,7 +73,7 @@ pub(super) fn status(args: &Status) -> Result<Reply, Failure> {
     text.push_str(&format!(
         "  slots     {} of {} ended   {} live   {} started in all\n",
         standing.slots_ended,
-        rules.registered_plan().len(),
+        standing.slots.max(rules.registered_plan().len()),
         standing.live.len(),
         standing.runs
     ));
@@ -329,10 +329,9 @@ pub(super) fn verify(args: &Verify) -> Result<Reply, Failure> {
 
 fn verified(audit: &Audit) -> Reply {
     let standing = &audit.slice.standing;
-    let slots = audit
-        .rules
-        .as_ref()
-        .map_or(0, |rules| rules.registered_plan().len());
+    let planned = audit.rules.as_ref();
+    let planned = planned.map_or(0, |rules| rules.registered_plan().len());
+    let slots = standing.slots.max(planned);
     let registered = match audit.registered_at {
         None => "not registered".to_owned(),
         Some(at) => format!(

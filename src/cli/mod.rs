@@ -4,7 +4,9 @@ mod args;
 mod elsewhere;
 mod exit;
 mod explain;
+mod input;
 mod inspect;
+mod operator;
 mod plan;
 mod progress;
 mod protocol;
@@ -73,7 +75,14 @@ fn execute(cli: &Cli) -> Result<Reply, Failure> {
         Verb::Start(args) => elsewhere::start(args),
         Verb::Finish(args) => elsewhere::finish(args),
         Verb::Score(args) => elsewhere::score(args),
-        Verb::Breaker(args) => elsewhere::breaker(args),
+        Verb::Breaker(args) => operator::breaker(args),
+        Verb::Switch(args) => operator::turn(args),
+        Verb::Task(args::Task::Add(args)) => operator::add_tasks(args),
+        Verb::Draw(args::Draw::Append(args)) => operator::append(args),
+        Verb::Reading(args::Reading::Add(args)) => operator::add_reading(args),
+        Verb::Checkpoint(args) => operator::checkpoint(args),
+        Verb::Void(args) => operator::void(args),
+        Verb::Deviate(args) => operator::deviate(args),
         Verb::Status(args) => inspect::status(args),
         Verb::Show(args) => inspect::show(args),
         Verb::Verify(args) => inspect::verify(args),

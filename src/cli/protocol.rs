@@ -16,6 +16,9 @@ use crate::protocol::model::ArmsOrder;
 use crate::protocol::plan::Plan;
 use crate::protocol::shape;
 use crate::runner::clock;
+use crate::runner::process::Interrupt;
+use crate::runner::session::SessionFault;
+use crate::runner::world::World;
 use crate::store::{Fault, Request, Store};
 use crate::units::Digest;
 
@@ -134,6 +137,11 @@ pub(super) fn register_in(
         key: None,
         action,
     };
+    let probes = if store.standing()?.registered.is_some() {
+        Vec::new()
+    } else {
+        observe_probes(loaded)?
+    };
     // In one transaction: nobody else's protocol comes between the two.
     let (before, response) = store.write(|writer| {
         let before = writer.standing().registered;
@@ -141,11 +149,29 @@ pub(super) fn register_in(
         if opened.ruling.is_err() {
             return Ok((before, opened));
         }
+        for probe in probes {
+            writer.apply(request(probe))?;
+        }
         let registered = writer.apply(request(Action::Register { registration }))?;
         Ok((before, registered))
     })?;
     granted(store, response)?;
     Ok(before.is_none())
+}
+
+/// Observes what a registration binds: a probe without an expectation must stay as it is then.
+fn observe_probes(loaded: &ProtocolFile) -> Result<Vec<Action>, Failure> {
+    let fault = |error: std::io::Error| Failure::Fault {
+        code: "probe",
+        message: format!("the probes could not be executed: {error}"),
+    };
+    let world = World {
+        protocol: &loaded.checked.registration.protocol,
+        base: &loaded.base,
+        env: &std::env::vars_os().collect(),
+        interrupt: &Interrupt::new().map_err(fault)?,
+    };
+    Ok(world.probes().map_err(SessionFault::from)?)
 }
 
 /// Returns the lines that say that a protocol is registered, and what to publish.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::json;
 
@@ -14,6 +15,7 @@ use super::protocol::{plan_line, register_in, registered_lines};
 use super::reply::{Failure, Reply, registered};
 use super::results;
 use super::study::{ProtocolFile, apply, folder_of, name_of};
+use crate::engine::backoff;
 use crate::engine::refusal::Refusal;
 use crate::engine::rules::Rules;
 use crate::protocol::model::CauseWord;
@@ -23,7 +25,7 @@ use crate::runner::session::{self, Brake, End, Session};
 use crate::runner::signals::{self, Wish};
 use crate::runner::{clock, programs};
 use crate::store::{Fault, Request, Store};
-use crate::units::Digest;
+use crate::units::{Digest, Time};
 
 /// Runs a study as far as it goes.
 pub(super) fn run(args: &Run) -> Result<Reply, Failure> {
@@ -62,6 +64,9 @@ pub(super) fn run(args: &Run) -> Result<Reply, Failure> {
         End::Complete => finished(&mut store, &record, &format!(" in {}", bar.elapsed()), true),
         End::Refused(refusal) if store.standing()?.stopped.is_some() => {
             over(&mut store, &record, refusal.code(), &refusal.to_string())
+        }
+        End::Refused(refusal) if matches!(refusal, Refusal::StopFired { .. }) => {
+            stopped(&mut store, &loaded, &refusal)
         }
         End::Refused(refusal) => held(&mut store, &loaded, &refusal),
         End::Waiting => waiting(&mut store),
@@ -208,12 +213,50 @@ fn execute(
         runs: &runs,
         env: &env,
         pilot: args.pilot,
+        retry_failed: args.retry_failed,
         actor: &args.actor,
     };
-    let end = session::run(store, &rules, &session, &brake, bar.as_ref());
+    let mut waits = 0;
+    let end = loop {
+        let runs = store.standing()?.runs;
+        let end = match session::run(store, &rules, &session, &brake, bar.as_ref()) {
+            Ok(End::Refused(refusal)) if args.wait && refusal.is_hold() => refusal,
+            end => break end,
+        };
+        waits = if store.standing()?.runs == runs {
+            waits
+        } else {
+            0
+        };
+        let (now, retry_at) = (clock::now(), retry_at(&rules, &end, waits));
+        if !args.quiet {
+            bar.say(&format!(
+                "held        {}: {end}\n            goes on at {retry_at}",
+                end.code()
+            ));
+        }
+        let time = Duration::from_micros(retry_at.0.abs_diff(now.0));
+        if brake.sleep(time) {
+            break Ok(End::Interrupted);
+        }
+        waits += 1;
+    };
     drop(listening);
     bar.clear();
     Ok(end?)
+}
+
+/// Returns when it makes sense to ask again after a hold; `waits` counts those in a row before it.
+fn retry_at(rules: &Rules, hold: &Refusal, waits: u32) -> Time {
+    let backoff = rules.protocol().backoff.as_ref();
+    let now = clock::now();
+    let wait = backoff::wait(
+        backoff.unwrap_or(&backoff::DEFAULT),
+        waits,
+        hold.until(),
+        now,
+    );
+    now.plus(wait)
 }
 
 fn rules_of(store: &mut Store) -> Result<Arc<Rules>, Failure> {
@@ -300,9 +343,27 @@ fn over(store: &mut Store, record: &Path, code: &str, why: &str) -> Result<Reply
     Ok(Reply::done(text, json))
 }
 
+/// Says which registered stop lets nothing start. The study has not ended: its outcomes stay sealed.
+fn stopped(store: &mut Store, loaded: &ProtocolFile, refusal: &Refusal) -> Result<Reply, Failure> {
+    let standing = store.standing()?;
+    let text = format!(
+        "stopped     {}: {refusal}\n{}            {} of {} slots have ended; nothing starts while it stands\n",
+        refusal.code(),
+        registered(refusal.rule().as_deref(), Some(&loaded.text)),
+        standing.slots_ended,
+        standing.slots,
+    );
+    let json = json!({ "state": "stopped", "code": refusal.code(), "facts": refusal, "head": store.head()? });
+    Ok(Reply::done(text, json))
+}
+
 /// Says which registered rule lets nothing start.
 fn held(store: &mut Store, loaded: &ProtocolFile, refusal: &Refusal) -> Result<Reply, Failure> {
     let standing = store.standing()?;
+    let retry_at = refusal
+        .is_hold()
+        .then(|| rules_of(store).map(|rules| retry_at(&rules, refusal, 0)))
+        .transpose()?;
     let text = format!(
         "held        {}: {refusal}\n{}            {} of {} slots have ended; then go on with: prereg run {}\n",
         refusal.code(),
@@ -313,7 +374,7 @@ fn held(store: &mut Store, loaded: &ProtocolFile, refusal: &Refusal) -> Result<R
     );
     Ok(Reply {
         text,
-        json: json!({ "state": "held", "code": refusal.code(), "facts": refusal, "retry_at": null, "head": store.head()? }),
+        json: json!({ "state": "held", "code": refusal.code(), "facts": refusal, "retry_at": retry_at, "head": store.head()? }),
         exit: Exit::Refusal,
     })
 }

@@ -3,6 +3,14 @@
 use crate::protocol::model::Backoff;
 use crate::units::{Micros, Time};
 
+/// How long a protocol without `[backoff]` lets a session wait that is asked to.
+pub const DEFAULT: Backoff = Backoff {
+    initial: Micros::from_seconds(60),
+    max: Micros::from_seconds(15 * 60),
+    reset_margin: Micros::from_seconds(30),
+    wait_max: Micros::from_seconds(3 * 3600),
+};
+
 /// Returns how long to wait: until a known reset that lies ahead, else twice as long each time.
 ///
 /// `attempt` counts the waits in a row from 0. A reset at `now` or before says nothing.

@@ -281,11 +281,14 @@ fn place(rules: &Rules, slice: &Slice, phase: Phase, arm: usize, found: Attempt)
         slice.standing.draft
     };
     let repeat = found.slot.min(rules.registered_plan().repeats());
+    let lane = LaneId {
+        draft,
+        number: phase.index,
+    };
+    // Looked up for the fold, which goes on with the lane as it is.
+    let _ = slice.lane(lane);
     Place {
-        lane: LaneId {
-            draft,
-            number: phase.index,
-        },
+        lane,
         position: rules.plan_of(slice, phase.confirmatory).position(
             phase.index,
             repeat - 1,

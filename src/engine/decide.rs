@@ -20,7 +20,7 @@ use super::spending;
 use super::tasks;
 use crate::protocol::canonical;
 use crate::protocol::model::{LateReport, OrderBy, ScoreWord, Voids};
-use crate::protocol::plan;
+use crate::protocol::plan::{self, Plan};
 use crate::protocol::registration::Registration;
 use crate::units::{Digest, Money, RunId, Time};
 
@@ -40,7 +40,7 @@ pub fn decide(rules: Option<&Rules>, slice: &Slice, command: &Command) -> Ruling
             _ => Err(Refusal::NotOpened {}),
         };
     };
-    let is_own = matches!(command.action, Action::Expire { .. });
+    let is_own = matches!(command.action, Action::Expire { .. } | Action::Conclude {});
     if !is_own && !actors::is_admitted(&rules.protocol().actors, &command.actor) {
         return Err(Refusal::ActorNotAdmitted {
             actor: command.actor.clone(),
@@ -81,11 +81,14 @@ pub fn decide(rules: Option<&Rules>, slice: &Slice, command: &Command) -> Ruling
         Action::Breaker { open } => breaker(rules, slice, *open),
         Action::Session {} => guards::session(rules, slice, at),
         Action::Switch { text } => switch(rules, slice, text.as_deref()),
-        Action::Read { id, fields } => guards::read(rules, id, fields),
+        Action::Read { id, fields } => guards::read(rules, slice, id, fields),
         Action::Preflight { arm, status } => Ok(vec![Event::Preflighted {
             arm: arm.clone(),
             status: status.clone(),
         }]),
+        Action::Probe { id, value } if slice.standing.probes.get(id) == Some(value) => {
+            Ok(Vec::new())
+        }
         Action::Probe { id, value } => Ok(vec![Event::Probed {
             id: id.clone(),
             value: value.clone(),
@@ -185,7 +188,7 @@ pub fn peek(rules: &Rules, slice: &Slice, at: Time) -> Peek {
     let is_open = |stage| guards::is_open(rules, slice, stage, at);
     let earliest = lanes::earliest(rules, slice, &plan, is_open);
     let Some(position) = earliest.map(|turn| turn.position) else {
-        return Peek::Wait;
+        return closed_stage(rules, slice, &plan).map_or(Peek::Wait, Peek::Refused);
     };
     let Some(next) = lanes::next_at(rules, slice, true, position) else {
         return Peek::Wait;
@@ -194,6 +197,13 @@ pub fn peek(rules: &Rules, slice: &Slice, at: Time) -> Peek {
         Ok(_) => Peek::Start(next),
         Err(refusal) => Peek::Refused(refusal),
     }
+}
+
+/// Returns that the stage is closed whose slot would come next.
+fn closed_stage(rules: &Rules, slice: &Slice, plan: &Plan) -> Option<Refusal> {
+    let turn = lanes::earliest(rules, slice, plan, |_| true)?;
+    let stage = rules.protocol().stages.get(turn.stage)?.id.clone();
+    Some(Refusal::StageClosed { stage })
 }
 
 /// Under an order by counts one of the arms may have its turn on the first task that is open.

@@ -223,18 +223,20 @@ fn stage(rules: &Rules, slice: &Slice, phase: Phase, arm: usize, at: Time) -> Re
     }
 }
 
-/// Records a reading of the world.
-pub(super) fn read(rules: &Rules, id: &str, fields: &Map<String, Value>) -> Ruling {
+/// Records a reading of the world, where that is news.
+pub(super) fn read(rules: &Rules, slice: &Slice, id: &str, fields: &Map<String, Value>) -> Ruling {
     let mut readings = rules.protocol().readings.iter();
     let bad = |why: String| Refusal::BadReading { why };
     let Some(reading) = readings.find(|reading| reading.id == id) else {
         return Err(bad(format!("`{id}` is not a reading of this protocol")));
     };
     let fields = Value::Object(fields.clone());
-    Ok(vec![Event::Read {
-        id: id.to_owned(),
-        fields: conditions::read(reading, &fields).map_err(bad)?,
-    }])
+    let fields = conditions::read(reading, &fields).map_err(bad)?;
+    if slice.standing.readings.get(id) == Some(&fields) {
+        return Ok(Vec::new());
+    }
+    let id = id.to_owned();
+    Ok(vec![Event::Read { id, fields }])
 }
 
 /// Returns whether a stage of the plan is open.

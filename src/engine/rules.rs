@@ -145,7 +145,8 @@ impl Rules {
     /// Returns what a task is for; none if it is neither drawn nor a pilot.
     pub fn phase(&self, slice: &Slice, task: &Task) -> Option<Phase> {
         let confirmatory = self.is_confirmatory(task);
-        if !(self.is_open() || confirmatory && self.grows()) {
+        let grows = confirmatory && self.grows();
+        if !(self.is_open() || grows) {
             return self.index.get(&task.id)?.phase;
         }
         match slice.fact(&FactKey::Task(task.id.clone()))? {

@@ -9,13 +9,17 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use serde_json::Value;
+
 use super::children::{self, Note};
 use super::process::{self, Captured, Ended, Interrupt, Job};
 use super::tree::{self, TreeFault};
 use crate::engine::command::{Action, Cause, Ending, Evidence, Execution, Judged, Stream};
 use crate::engine::rules::Rules;
 use crate::engine::scoring::EVIDENCE_MAX;
-use crate::protocol::model::{Execution as Limits, ScoreWord};
+use crate::protocol::canonical;
+use crate::protocol::frame::Task;
+use crate::protocol::model::Execution as Limits;
 use crate::protocol::template;
 use crate::units::{Digest, Micros, RunId};
 
@@ -28,7 +32,7 @@ pub struct Assignment {
     /// The run.
     pub run: RunId,
     /// The task.
-    pub task: String,
+    pub task: Task,
     /// The arm or control.
     pub arm: String,
     /// `{run.seed}`.
@@ -140,7 +144,7 @@ impl Executor<'_> {
                 };
                 let fault = ended.capture_fault.map(StepFault::from);
                 let execution = Execution {
-                    observed: None,
+                    observed: self.observed(run),
                     exit: ended.exit,
                     signal: ended.signal,
                     cpu_ms: ended.cpu_ms,
@@ -158,11 +162,15 @@ impl Executor<'_> {
         }
     }
 
-    /// Returns whether a run of which this is to be recorded is still to be scored.
-    pub fn is_scored_after(&self, action: &Action) -> bool {
-        let on_timeout = self.rules.protocol().scoring.on_timeout;
-        matches!(action, Action::Finish { ending, .. }
-            if !(ending.timed_out && on_timeout == ScoreWord::Unjudged))
+    /// Reads what the arm's own output says: one JSON document, or nothing.
+    fn observed(&self, run: RunId) -> Option<Value> {
+        let observation = self.rules.protocol().observation.as_ref()?;
+        let max = EVIDENCE_MAX as u64;
+        let read = match observation.from.as_str() {
+            "stdout" => tree::read_regular(self.runs, &format!("{run}.stdout"), max),
+            file => tree::read_regular(&self.workspace(run), file, max),
+        };
+        canonical::read(&read.ok()??).ok()
     }
 
     /// Returns whether a run that ended earlier still has what it is judged by.
@@ -422,10 +430,7 @@ impl Executor<'_> {
                 self.workspace(assignment.run).join(&claim.file).into(),
             );
         }
-        let dir = self
-            .rules
-            .task(&assignment.task)
-            .and_then(|task| task.text("dir"));
+        let dir = assignment.task.text("dir");
         if let (Some(dir), true) = (dir, sees_task) {
             env.insert("PREREG_TASK_DIR".into(), self.base.join(dir).into());
         }
@@ -434,7 +439,7 @@ impl Executor<'_> {
 
     /// Fills a template; in commands `{task.dir}` is absolute, in paths it stays relative.
     fn fill(&self, text: &str, assignment: &Assignment, absolute: bool) -> String {
-        let task = self.rules.task(&assignment.task);
+        let task = &assignment.task;
         let value = |name: &str| -> Option<String> {
             match name {
                 "arm.id" => Some(assignment.arm.clone()),
@@ -447,9 +452,9 @@ impl Executor<'_> {
                 "run.seed" => Some(assignment.seed.unwrap_or_default().to_string()),
                 "run.dir" => Some(self.workspace(assignment.run).display().to_string()),
                 "task.dir" if absolute => task
-                    .and_then(|task| task.text("dir"))
+                    .text("dir")
                     .map(|dir| self.base.join(dir).display().to_string()),
-                _ => task.and_then(|task| task.fill(name)),
+                _ => task.fill(name),
             }
         };
         // The checker saw every hole of every drawn task; an unknown one stays as it is written.

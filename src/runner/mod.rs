@@ -4,8 +4,9 @@
 //! - `executor`: what is done for one run, from its workspace to its evidence;
 //! - `process`: one command in its own process group; `tree`: files that arms may have touched;
 //! - `programs`: the look at a study's programs before anything starts;
+//! - `world`: looks at the world for the rules;
 //! - `children`: who is being executed, for the session after one that was killed;
-//! - `clock`, `signals`: the wall clock, and the operator's hand.
+//! - `clock`, `signals`, `switch`: the wall clock, and the operator's hand.
 
 pub mod children;
 pub mod clock;
@@ -14,4 +15,6 @@ pub mod process;
 pub mod programs;
 pub mod session;
 pub mod signals;
+pub mod switch;
 pub mod tree;
+pub mod world;

@@ -2,8 +2,10 @@
 //!
 //! Each worker is a thread that does one run after another; between two it comes to the dispatcher.
 //! There, in one transaction, it records what came of the last run and is granted the next: one
-//! flush to disk for an end, a score and a start. A worker that finds nothing to start sleeps until
-//! another comes to the dispatcher; nobody looks at a clock to see whether something changed.
+//! flush to disk for an end, a score and a start. Where the protocol has probes or readings that a
+//! command takes, the worker looks at the world first, so that each run has a look before and after
+//! it. A worker that finds nothing to start sleeps until another comes to the dispatcher; nobody
+//! looks at a clock to see whether something changed.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
@@ -13,16 +15,19 @@ use std::path::Path;
 use std::sync::mpsc::{self, SyncSender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, Scope};
+use std::time::Duration;
 
 use super::children::{self, Note};
 use super::executor::{self, Assignment, Executor, StepFault};
 use super::process::Interrupt;
+use super::world::World;
 use crate::engine::command::{Action, Cause, Executed};
 use crate::engine::decide::Peek;
 use crate::engine::event::Event;
 use crate::engine::refusal::{Next, Refusal};
 use crate::engine::rules::Rules;
 use crate::engine::slice::{Run, Standing, State};
+use crate::protocol::model::Executed as ArmExecuted;
 use crate::store::{Fault, Flush, Request, Response, Store, Writer};
 use crate::units::RunId;
 
@@ -44,6 +49,8 @@ pub struct Session<'a> {
     pub env: &'a BTreeMap<OsString, OsString>,
     /// Whether the pilot is executed and not the registered plan.
     pub pilot: bool,
+    /// Whether slots are attempted again that wait for a person to ask so.
+    pub retry_failed: bool,
     /// Who asks.
     pub actor: &'a str,
 }
@@ -119,6 +126,9 @@ pub struct Brake {
 #[derive(Debug, Default)]
 struct Draining {
     asked: Mutex<bool>,
+    /// Wakes who waits for it to be asked.
+    told: Condvar,
+    /// Wakes workers.
     changed: Condvar,
 }
 
@@ -137,12 +147,23 @@ impl Brake {
     /// it, and where nothing is live no worker sleeps.
     pub fn drain(&self) {
         *lock(&self.draining.asked) = true;
+        self.draining.told.notify_all();
         self.wake();
     }
 
     /// Lets whoever sleeps look again.
     fn wake(&self) {
         self.draining.changed.notify_all();
+    }
+
+    /// Sleeps until a time has passed, or nothing more is to start; says whether that is so.
+    pub fn sleep(&self, time: Duration) -> bool {
+        let asked = lock(&self.draining.asked);
+        let slept = self
+            .draining
+            .told
+            .wait_timeout_while(asked, time, |asked| !*asked);
+        *slept.unwrap_or_else(PoisonError::into_inner).0
     }
 
     /// Starts nothing more, and ends what is live.
@@ -182,18 +203,39 @@ pub fn run(
         env: session.env,
         interrupt: &brake.interrupt,
     };
+    let world = World {
+        protocol: rules.protocol(),
+        base: session.base,
+        env: session.env,
+        interrupt: &brake.interrupt,
+    };
     let left = recover(store, &executor, session)?;
+    let refused = begin(store, &world, session)?;
     let workers = workers(rules, session, left.len());
     let flush = store.begin_session(LAG_MAX)?;
-    let dispatcher = Dispatcher::new(store, flush, &executor, session, brake, observer, left);
+    let shared = Shared {
+        store,
+        left,
+        busy: 0,
+        end: End::Waiting,
+        refused,
+        fault: None,
+    };
+    let dispatcher = Dispatcher {
+        shared: Mutex::new(shared),
+        flush,
+        executor: &executor,
+        world: &world,
+        session,
+        brake,
+        observer,
+    };
     dispatcher.work(workers);
     dispatcher.settle()?;
     // An empty folder says nothing.
     let _ = fs::remove_dir(session.runs);
     let end = dispatcher.end()?;
-    if let End::Refused(refusal) = &end
-        && !refusal.is_hold()
-    {
+    if matches!(end, End::Refused(Refusal::PastCutoff { .. })) {
         // Refused where runs executed elsewhere are open: a later session ends the study.
         store.write(|writer| {
             writer
@@ -246,6 +288,40 @@ fn hold(runs: &Path) -> Result<File, SessionFault> {
     }
 }
 
+/// Begins a session: looks at the switch and at every arm, and asks the stops that are looked at then;
+/// returns the rule that lets this session start nothing.
+fn begin(
+    store: &mut Store,
+    world: &World<'_>,
+    session: &Session<'_>,
+) -> Result<Option<Refusal>, SessionFault> {
+    let mut looked = world.preflights()?;
+    looked.extend(world.probes()?);
+    looked.extend(world.readings()?);
+    looked.extend(world.switch());
+    let begun = store.write(|writer| {
+        for action in looked {
+            writer.apply(request(session.actor, action))?;
+        }
+        if session.retry_failed {
+            retry_failed(writer, session.actor)?;
+        }
+        writer.apply(request(session.actor, Action::Session {}))
+    })?;
+    Ok(begun.ruling.err())
+}
+
+/// Lets the slots of failed runs wait for another attempt, where the protocol lets a person ask so.
+fn retry_failed(writer: &mut Writer<'_>, actor: &str) -> Result<(), Fault> {
+    for run in writer.unjudged_runs()? {
+        let action = Action::Retry { run };
+        if writer.foresee(actor, &action)?.is_ok() {
+            writer.apply(request(actor, action))?;
+        }
+    }
+    Ok(())
+}
+
 fn workers(rules: &Rules, session: &Session<'_>, left: usize) -> usize {
     let plan = if session.pilot {
         rules.pilot_plan()
@@ -293,15 +369,18 @@ fn recover(
         })?;
     }
     sweep(store, session.runs)?;
-    Ok(judgeable
-        .into_iter()
-        .map(|run| Assignment {
-            run: run.run,
-            task: run.task,
-            arm: run.arm,
-            seed: run.seed,
-        })
-        .collect())
+    let mut left = VecDeque::new();
+    for run in judgeable {
+        if let Some(task) = store.task(&run.task)? {
+            left.push_back(Assignment {
+                run: run.run,
+                task,
+                arm: run.arm,
+                seed: run.seed,
+            });
+        }
+    }
+    Ok(left)
 }
 
 fn request(actor: &str, action: Action) -> Request {
@@ -319,11 +398,21 @@ enum Work {
     Judge(Assignment),
 }
 
+/// What came of some work.
+#[derive(Debug, Default)]
+struct Report {
+    /// What is to be recorded of it.
+    actions: Vec<Action>,
+    /// The run that is closed with it: nothing needs its workspace any more.
+    closed: Option<RunId>,
+}
+
 /// Where workers come to between two runs.
 struct Dispatcher<'a> {
     shared: Mutex<Shared<'a>>,
     flush: Flush,
     executor: &'a Executor<'a>,
+    world: &'a World<'a>,
     session: &'a Session<'a>,
     brake: &'a Brake,
     observer: &'a dyn Observer,
@@ -335,36 +424,12 @@ struct Shared<'a> {
     left: VecDeque<Assignment>,
     busy: usize,
     end: End,
+    /// The rule that lets this session start nothing.
+    refused: Option<Refusal>,
     fault: Option<SessionFault>,
 }
 
-impl<'a> Dispatcher<'a> {
-    fn new(
-        store: &'a mut Store,
-        flush: Flush,
-        executor: &'a Executor<'a>,
-        session: &'a Session<'a>,
-        brake: &'a Brake,
-        observer: &'a dyn Observer,
-        left: VecDeque<Assignment>,
-    ) -> Self {
-        let shared = Shared {
-            store,
-            left,
-            busy: 0,
-            end: End::Waiting,
-            fault: None,
-        };
-        Self {
-            shared: Mutex::new(shared),
-            flush,
-            executor,
-            session,
-            brake,
-            observer,
-        }
-    }
-
+impl Dispatcher<'_> {
     fn work(&self, workers: usize) {
         // Removing a workspace may wait for the disk; it is nobody's next step.
         let (closed, sweep) = mpsc::sync_channel::<RunId>(SWEEP_MAX);
@@ -425,7 +490,7 @@ impl<'a> Dispatcher<'a> {
             Note::open(self.session.runs, worker).map_err(StepFault::folder(self.session.runs))?;
         let mut report = None;
         loop {
-            let closed = self.closed_runs(report.as_deref().unwrap_or_default());
+            let closed = report.as_ref().and_then(|report: &Report| report.closed);
             let work = self.exchange(report.take())?;
             let put_away = || closed.iter().for_each(|run| self.put_away(*run, sweep));
             match work {
@@ -439,20 +504,6 @@ impl<'a> Dispatcher<'a> {
         Ok(note
             .remove()
             .map_err(StepFault::folder(self.session.runs))?)
-    }
-
-    /// Returns the runs that are closed once these reports are on the record.
-    fn closed_runs(&self, reports: &[Action]) -> Vec<RunId> {
-        let closes = |action: &&Action| match action {
-            Action::Score { .. } | Action::Close { .. } => true,
-            Action::Finish { .. } => !self.executor.is_scored_after(action),
-            _ => false,
-        };
-        reports
-            .iter()
-            .filter(closes)
-            .filter_map(Action::run)
-            .collect()
     }
 
     /// Removes a workspace: an empty one here, any other on the sweeper's time.
@@ -471,7 +522,7 @@ impl<'a> Dispatcher<'a> {
         note: &Note,
         work: Work,
         meanwhile: &dyn Fn(),
-    ) -> Result<Vec<Action>, SessionFault> {
+    ) -> Result<Report, SessionFault> {
         let assignment = match work {
             Work::Judge(assignment) => {
                 meanwhile();
@@ -479,32 +530,43 @@ impl<'a> Dispatcher<'a> {
             }
             Work::Execute(assignment) => assignment,
         };
+        let run = assignment.run;
         let (action, fault) = self.executor.execute(&assignment, note, meanwhile);
         if let Some(fault) = fault {
             self.fail(fault.into());
         }
-        if !self.executor.is_scored_after(&action) {
-            return Ok(vec![action]);
+        let is_judged = self.executor.rules.protocol().judge.is_some();
+        match action {
+            Action::Finish { .. } if !is_judged => self.judge(note, &assignment, vec![action]),
+            // The ending is on the record before the judge starts; it may have closed the run.
+            Action::Finish { .. } if self.record(vec![action.clone()])?.ended.contains(&run) => {
+                self.judge(note, &assignment, Vec::new())
+            }
+            Action::Finish { .. } => Ok(Report {
+                actions: Vec::new(),
+                closed: Some(run),
+            }),
+            _ => Ok(Report {
+                actions: vec![action],
+                closed: Some(run),
+            }),
         }
-        if self.executor.rules.protocol().judge.is_none() {
-            return self.judge(note, &assignment, vec![action]);
-        }
-        // The ending is on the record before the judge starts.
-        self.record(vec![action])?;
-        self.judge(note, &assignment, Vec::new())
     }
 
     fn judge(
         &self,
         note: &Note,
         assignment: &Assignment,
-        mut reports: Vec<Action>,
-    ) -> Result<Vec<Action>, SessionFault> {
-        reports.extend(self.executor.judge(assignment, note)?);
-        Ok(reports)
+        mut actions: Vec<Action>,
+    ) -> Result<Report, SessionFault> {
+        let score = self.executor.judge(assignment, note)?;
+        let closed = score.is_some().then_some(assignment.run);
+        actions.extend(score);
+        Ok(Report { actions, closed })
     }
 
-    fn record(&self, actions: Vec<Action>) -> Result<(), SessionFault> {
+    /// Records something at once; returns how the study then stands.
+    fn record(&self, actions: Vec<Action>) -> Result<Standing, SessionFault> {
         let mut shared = lock(&self.shared);
         let standing = shared.store.write(|writer| {
             self.apply(writer, actions)?;
@@ -512,17 +574,34 @@ impl<'a> Dispatcher<'a> {
         })?;
         self.tell(&standing);
         drop(shared);
-        Ok(self.flush.flush()?)
+        self.flush.flush()?;
+        // A run that has ended may let another start.
+        self.brake.wake();
+        Ok(standing)
+    }
+
+    /// Looks at the world, where the protocol has something to look at, before a run and after it.
+    fn look(&self) -> Result<Vec<Action>, SessionFault> {
+        let mut looked = self.world.probes()?;
+        looked.extend(self.world.readings()?);
+        Ok(looked)
     }
 
     /// Records what came of a run and grants the next, in one transaction; sleeps while there is
     /// none; returns nothing when there will be none. A worker that just came brings no report.
     ///
     /// What is returned is on the disk: nobody acts on a grant that a power cut could take back.
-    fn exchange(&self, report: Option<Vec<Action>>) -> Result<Option<Work>, SessionFault> {
+    fn exchange(&self, report: Option<Report>) -> Result<Option<Work>, SessionFault> {
+        let was_busy = report.is_some();
+        let mut report = report.unwrap_or_default().actions;
+        let looks = self.world.is_looked_at();
+        if looks {
+            // A look takes its time; what a run has cost is on the record before.
+            self.record(std::mem::take(&mut report))?;
+            report = self.look()?;
+        }
         let mut shared = lock(&self.shared);
-        shared.busy -= usize::from(report.is_some());
-        let mut report = report.unwrap_or_default();
+        shared.busy -= usize::from(was_busy);
         loop {
             let may_start = shared.fault.is_none() && !self.brake.is_draining();
             let left = if may_start {
@@ -531,13 +610,15 @@ impl<'a> Dispatcher<'a> {
                 None
             };
             let news = !report.is_empty();
+            let refused = shared.refused.clone();
             let (granted, standing) = shared.store.write(|writer| {
                 self.apply(writer, std::mem::take(&mut report))?;
-                let granted = match left {
-                    Some(assignment) => Granted::Work(Work::Judge(assignment)),
-                    None if may_start => self.grant(writer)?,
-                    None if self.is_complete(writer) => Granted::Complete,
-                    None => Granted::Nothing,
+                let granted = match (left, refused) {
+                    (Some(assignment), _) => Granted::Work(Work::Judge(assignment)),
+                    (None, Some(refusal)) if may_start => Granted::Refused(refusal),
+                    (None, None) if may_start => self.grant(writer)?,
+                    _ if self.is_complete(writer) => Granted::Complete,
+                    _ => Granted::Nothing,
                 };
                 Ok((granted, writer.standing().clone()))
             })?;
@@ -576,6 +657,11 @@ impl<'a> Dispatcher<'a> {
                 .changed
                 .wait(shared)
                 .unwrap_or_else(PoisonError::into_inner);
+            if looks {
+                drop(shared);
+                report = self.look()?;
+                shared = lock(&self.shared);
+            }
         }
     }
 
@@ -583,14 +669,25 @@ impl<'a> Dispatcher<'a> {
         !self.session.pilot && writer.standing().completed.is_some()
     }
 
+    /// Records actions in their order; a run that its ending has closed is not scored.
     fn apply(&self, writer: &mut Writer<'_>, actions: Vec<Action>) -> Result<(), Fault> {
-        actions
-            .into_iter()
-            .try_for_each(|action| writer.apply(request(self.session.actor, action)).map(drop))
+        for action in actions {
+            if let Action::Score { run, .. } = &action
+                && !writer.standing().ended.contains(run)
+            {
+                continue;
+            }
+            writer.apply(request(self.session.actor, action))?;
+        }
+        Ok(())
     }
 
     /// Grants what may start now: controls of a task before its slots, then the plan.
     fn grant(&self, writer: &mut Writer<'_>) -> Result<Granted, Fault> {
+        if let Some(switch) = self.world.switch() {
+            // Read fresh before each start.
+            writer.apply(request(self.session.actor, switch))?;
+        }
         if self.session.pilot {
             return match writer.peek_pilot()? {
                 Some(next) => match writer.passed_by(&next.arm)? {
@@ -615,6 +712,9 @@ impl<'a> Dispatcher<'a> {
     }
 
     fn grant_slot(&self, writer: &mut Writer<'_>, next: &Next) -> Result<Granted, Fault> {
+        if !self.is_ours(&next.arm) {
+            return Ok(Granted::Nothing);
+        }
         for control in &self.executor.rules.protocol().controls {
             match writer.newest_control(&next.task, &control.id)? {
                 Some(run) if !run.is_closed() => return Ok(Granted::Nothing),
@@ -629,6 +729,15 @@ impl<'a> Dispatcher<'a> {
         self.start(writer, &next.task, &next.arm)
     }
 
+    /// Returns whether this session executes runs of an arm. Where every arm must be ready first, it
+    /// executes none beside an arm that is executed elsewhere.
+    fn is_ours(&self, arm: &str) -> bool {
+        let protocol = self.executor.rules.protocol();
+        let mut arms = protocol.arms.iter();
+        let all = protocol.preflight.is_some();
+        !arms.any(|other| other.executed == ArmExecuted::Elsewhere && (all || other.id == arm))
+    }
+
     fn start(&self, writer: &mut Writer<'_>, task: &str, arm: &str) -> Result<Granted, Fault> {
         let action = Action::Start {
             task: task.to_owned(),
@@ -636,28 +745,21 @@ impl<'a> Dispatcher<'a> {
             executed: Executed::Here,
         };
         let Response { ruling, .. } = writer.apply(request(self.session.actor, action))?;
-        Ok(match ruling.as_deref() {
-            Ok(
-                [
-                    Event::Started {
-                        run,
-                        task,
-                        arm,
-                        seed,
-                        ..
-                    },
-                ],
-            ) => {
-                let assignment = Assignment {
-                    run: *run,
-                    task: task.clone(),
-                    arm: arm.clone(),
-                    seed: *seed,
-                };
-                Granted::Work(Work::Execute(assignment))
-            }
-            _ => Granted::Nothing,
-        })
+        let started = ruling.iter().flatten().find_map(|event| match event {
+            Event::Started { run, seed, .. } => Some((*run, *seed)),
+            _ => None,
+        });
+        let (Some((run, seed)), Some(task)) = (started, writer.task(task)?) else {
+            return Ok(Granted::Nothing);
+        };
+        let arm = arm.to_owned();
+        let assignment = Assignment {
+            run,
+            task,
+            arm,
+            seed,
+        };
+        Ok(Granted::Work(Work::Execute(assignment)))
     }
 
     fn tell(&self, standing: &Standing) {

@@ -10,7 +10,7 @@ use super::{Fault, Result, rows};
 use crate::engine::command::{Action, Command};
 use crate::engine::event::Event;
 use crate::engine::evolve;
-use crate::engine::slice::{Changed, Missing, Slice};
+use crate::engine::slice::{Changed, Missing, Run, Slice};
 use crate::record::entry::{self, Answer, Head};
 use crate::units::RunId;
 
@@ -180,4 +180,25 @@ pub(super) fn draft_of(action: &Action, events: &[Event]) -> Option<u64> {
         (Action::Open { .. }, [Event::Opened { draft, .. }]) => Some(*draft),
         _ => None,
     }
+}
+
+/// Hands every run to a function, in order: as it is saved, or as it has become since.
+pub(super) fn each_run(
+    connection: &Connection,
+    derived: &Derived,
+    mut each: impl FnMut(Run),
+) -> Result<()> {
+    let changed = derived
+        .changed_runs()
+        .filter_map(|run| derived.slice.run(run).cloned());
+    let mut changed = changed.peekable();
+    rows::each_run(connection, |run| {
+        match changed.next_if(|newer| newer.run == run.run) {
+            Some(newer) => each(newer),
+            None => each(run),
+        }
+        Ok::<(), Fault>(())
+    })?;
+    changed.for_each(each);
+    Ok(())
 }

@@ -201,22 +201,10 @@ impl Store {
     }
 
     /// Hands every run to a function, in order.
-    pub fn each_run(&mut self, mut each: impl FnMut(Run)) -> Result<()> {
+    pub fn each_run(&mut self, each: impl FnMut(Run)) -> Result<()> {
         let snapshot = self.connection.unchecked_transaction()?;
         let derived = derived(&snapshot, &mut self.cache)?;
-        let changed = derived
-            .changed_runs()
-            .filter_map(|run| derived.slice.run(run).cloned());
-        let mut changed = changed.peekable();
-        rows::each_run(&snapshot, |run| {
-            match changed.next_if(|newer| newer.run == run.run) {
-                Some(newer) => each(newer),
-                None => each(run),
-            }
-            Ok::<(), Fault>(())
-        })?;
-        changed.for_each(each);
-        Ok(())
+        derived::each_run(&snapshot, derived, each)
     }
 }
 

@@ -1,5 +1,6 @@
 //! The one write path: decide, append and fold in one transaction, and save in it what is due.
 
+use std::borrow::Cow;
 use std::io::Read;
 use std::sync::Arc;
 
@@ -12,7 +13,8 @@ use crate::engine::decide::{self, Peek, Ruling};
 use crate::engine::guards;
 use crate::engine::refusal::{Next, Refusal};
 use crate::engine::rules::Rules;
-use crate::engine::slice::{Run, Slice, Standing};
+use crate::engine::slice::{Run, Slice, Standing, State};
+use crate::protocol::frame::Task;
 use crate::record::entry::{self, Answer, Head};
 use crate::units::{Digest, RunId, Time};
 
@@ -48,6 +50,34 @@ impl Store {
     ///
     /// A fault rolls everything back.
     pub fn write<T>(&mut self, work: impl FnOnce(&mut Writer<'_>) -> Result<T>) -> Result<T> {
+        self.transact(work, |_| true)
+    }
+
+    /// Answers several requests in one transaction: all of them are granted, or nothing is recorded.
+    ///
+    /// The refusal that undid the rest comes last.
+    pub fn write_all(&mut self, requests: Vec<Request>) -> Result<Vec<Response>> {
+        let is_granted = |response: &Response| response.ruling.is_ok();
+        let work = |writer: &mut Writer<'_>| {
+            let mut answers = Vec::new();
+            for request in requests {
+                answers.push(writer.apply(request)?);
+                if !answers.last().is_some_and(is_granted) {
+                    break;
+                }
+            }
+            Ok(answers)
+        };
+        self.transact(work, |answers| answers.iter().all(is_granted))
+    }
+
+    /// Does some work in one transaction; it is rolled back after a fault, and where what came of it
+    /// is not to be kept.
+    fn transact<T>(
+        &mut self,
+        work: impl FnOnce(&mut Writer<'_>) -> Result<T>,
+        is_kept: impl FnOnce(&T) -> bool,
+    ) -> Result<T> {
         let lock = self
             .lock
             .as_ref()
@@ -70,6 +100,9 @@ impl Store {
             derived,
         };
         let done = work(&mut writer)?;
+        if !is_kept(&done) {
+            return Ok(done);
+        }
         let mut derived = writer.derived;
         if derived.lag() >= self.lag_max {
             derived.save(&transaction)?;
@@ -173,6 +206,37 @@ impl Writer<'_> {
             return Ok(None);
         };
         self.ask(|slice| decide::peek_pilot(&rules, slice))
+    }
+
+    /// Says what the answer to an action would be, and records nothing.
+    pub fn foresee(&mut self, actor: &str, action: &Action) -> Result<Ruling> {
+        let rules = self.rules()?;
+        let command = Command {
+            at: self.now.max(self.derived.slice.standing.at),
+            actor: actor.to_owned(),
+            key: String::new(),
+            action: action.clone(),
+        };
+        self.ask(|slice| decide::decide(rules.as_deref(), slice, &command))
+    }
+
+    /// Returns a task of the frame as it stands.
+    pub fn task(&mut self, id: &str) -> Result<Option<Task>> {
+        let Some(rules) = self.rules()? else {
+            return Ok(None);
+        };
+        self.ask(|slice| rules.task_in(slice, id).map(Cow::into_owned))
+    }
+
+    /// Returns the runs that are unjudged, in order.
+    pub fn unjudged_runs(&self) -> Result<Vec<RunId>> {
+        let mut found = Vec::new();
+        derived::each_run(self.connection, &self.derived, |run| {
+            if run.state == State::Unjudged {
+                found.push(run.run);
+            }
+        })?;
+        Ok(found)
     }
 
     /// Returns the rules of the protocol that was opened last.

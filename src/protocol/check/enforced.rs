@@ -4,28 +4,14 @@
 use serde_json::Value;
 
 use crate::protocol::defect::Place;
-use crate::protocol::draft::{Containment, Draft, Executed, OrderBy, StudyKind, Workspace};
+use crate::protocol::draft::{Containment, Draft, StopScope, StudyKind, Workspace};
 
 /// Tables and keys that no part of this version enforces, wherever they are given.
 const UNBUILT: &[&str] = &[
-    "/tasks/fields",
-    "/stages",
-    "/attempts/rerun_on_request",
-    "/outage",
-    "/readings",
-    "/stops",
-    "/holds",
-    "/backoff",
-    "/budgets",
-    "/switch",
-    "/preflight",
-    "/probes",
-    "/observation",
-    "/checkpoint",
+    "/observation/effective",
     "/manipulation_check",
     "/artefacts",
     "/evidence",
-    "/actors",
 ];
 
 /// Keys of `[execution]`, which an arm may override, that no part of this version enforces.
@@ -63,7 +49,6 @@ fn unbuilt_words(draft: &Draft) -> Vec<String> {
         }
     };
     let execution = draft.execution.as_ref();
-    let draw = draft.draw.as_ref();
     let contained =
         |tier: Option<Containment>| tier.is_some_and(|tier| tier != Containment::Pgroup);
     let git = |workspace: Option<&Workspace>| matches!(workspace, Some(Workspace::Git(_)));
@@ -71,16 +56,6 @@ fn unbuilt_words(draft: &Draft) -> Vec<String> {
         draft.study.kind == StudyKind::Exploratory,
         "/study/kind".to_owned(),
     );
-    add(draft.tasks.is_open(), "/tasks/frame".to_owned());
-    add(
-        draw.is_some_and(|draw| draw.grows == Some(true)),
-        "/draw/grows".to_owned(),
-    );
-    add(
-        draft.allocation.by == Some(OrderBy::Counts),
-        "/allocation/by".to_owned(),
-    );
-    add(draft.is_matrix(), "/allocation/nest".to_owned());
     add(
         contained(execution.and_then(|execution| execution.containment)),
         "/execution/containment".to_owned(),
@@ -90,12 +65,15 @@ fn unbuilt_words(draft: &Draft) -> Vec<String> {
         "/execution/workspace".to_owned(),
     );
     for (i, arm) in draft.arms.iter().enumerate() {
-        add(
-            arm.executed == Some(Executed::Elsewhere),
-            format!("/arms/{i}/executed"),
-        );
         add(contained(arm.containment), format!("/arms/{i}/containment"));
         add(git(arm.workspace.as_ref()), format!("/arms/{i}/workspace"));
+    }
+    for (i, stop) in draft.stops.iter().enumerate() {
+        let part = stop.scope.is_some_and(|scope| scope != StopScope::Study);
+        add(part, format!("/stops/{i}/scope"));
+    }
+    for (i, stage) in draft.stages.iter().enumerate() {
+        add(stage.fits.is_some(), format!("/stages/{i}/fits"));
     }
     found
 }

@@ -169,7 +169,7 @@ pub enum ReadingFrom {
     Operator,
 }
 
-/// A condition that ends the study, a stage or an arm.
+/// A condition under which nothing starts, and a session ends.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Stop {
@@ -182,7 +182,7 @@ pub struct Stop {
     /// A figure that is shown beside the code, with three decimals.
     #[schemars(extend("examples" = ["readings.quota.seven_day"]))]
     pub shows: Option<ExpressionText>,
-    /// What the rule ends: the `study`, an `arm` or a `stage`.
+    /// What the rule stops, as long as it fires: the `study`, an `arm` or a `stage`.
     #[schemars(extend("default" = "study"))]
     pub scope: Option<StopScope>,
     /// When the rule is looked at: at each `start`, or once a `session`.
@@ -194,7 +194,7 @@ pub struct Stop {
     pub unknown: Option<UnknownStop>,
 }
 
-/// What a stop ends.
+/// What a stop stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "the words are the documentation")]

@@ -64,7 +64,7 @@ pub struct Reading {
     pub unknown_when: Option<String>,
 }
 
-/// A condition that ends the study, a stage or an arm.
+/// A condition under which nothing starts, and a session ends.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stop {

@@ -74,7 +74,9 @@ fn stop(page: &mut Page, stop: &Stop) {
     page.heading(3, &format!("Stop {}", code(id)));
     page.expression("It fires when", when);
     page.item(match scope {
-        StopScope::Study => "It ends the study: nothing starts any more.",
+        StopScope::Study => {
+            "As long as it fires nothing starts, and a session of `prereg run` ends."
+        }
         StopScope::Arm => "It ends the arm that was to start: no run of it starts any more.",
         StopScope::Stage => "It ends the stage: no slot of it starts any more.",
     });

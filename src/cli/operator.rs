@@ -1,0 +1,237 @@
+//! Verbs for what the world and the operator report: `breaker`, `switch`, `task add`, `draw append`,
+//! `reading add`, `checkpoint`, `void`, `deviate`.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use super::args::{
+    AddReading, Append, Breaker, Checkpoint, Deviate, Hand, Lines, OnOff, Passed, Switch, Void,
+};
+use super::elsewhere::{open, request};
+use super::input;
+use super::reply::{Failure, Reply};
+use super::study::{apply, folder_of, granted};
+use crate::engine::command::Action;
+use crate::engine::event::Event;
+use crate::protocol::canonical;
+use crate::runner::switch;
+use crate::store::{Request, Response, Store};
+
+/// Opens or clears the breaker.
+pub(super) fn breaker(args: &Breaker) -> Result<Reply, Failure> {
+    let open_it = args.hand == Hand::Open;
+    let mut store = open(&args.which)?;
+    let asked = request(&args.writes, Action::Breaker { open: open_it });
+    let response = apply(&mut store, asked)?;
+    let changed = is_news(&response);
+    let text = match (open_it, changed) {
+        (true, true) => "opened      the breaker: nothing it guards starts until it is cleared\n",
+        (false, true) => "cleared     the breaker: starts are let through again\n",
+        (true, false) => "unchanged   the breaker was open before\n",
+        (false, false) => "unchanged   the breaker was not open\n",
+    };
+    Ok(told(text, &response, json!({ "open": open_it })))
+}
+
+/// Turns the switch: records what it is to say, then writes its file.
+pub(super) fn turn(args: &Switch) -> Result<Reply, Failure> {
+    let mut store = open(&args.which)?;
+    let says = match args.to {
+        OnOff::On => "on",
+        OnOff::Off => "off",
+    };
+    let action = Action::Switch {
+        text: Some(says.to_owned()),
+    };
+    let response = apply(&mut store, request(&args.writes, action))?;
+    if let Some((base, file)) = switch_file(&mut store)? {
+        let path = base.join(file);
+        fs::write(&path, says).map_err(|error| Failure::file(&path, &error))?;
+    }
+    let text = if is_news(&response) {
+        format!("switched    {says}\n")
+    } else {
+        format!("unchanged   the switch said {says} before\n")
+    };
+    Ok(told(text, &response, json!({ "says": says })))
+}
+
+/// Reports what the switch's file says, where the protocol has a switch.
+pub(super) fn look_at_switch(store: &mut Store, actor: &str) -> Result<(), Failure> {
+    let Some((base, file)) = switch_file(store)? else {
+        return Ok(());
+    };
+    let action = Action::Switch {
+        text: switch::read(&base, &file),
+    };
+    let asked = Request {
+        actor: actor.to_owned(),
+        key: None,
+        action,
+    };
+    apply(store, asked).map(drop)
+}
+
+/// Returns where the switch's file is: the protocol stands beside its record.
+fn switch_file(store: &mut Store) -> Result<Option<(PathBuf, String)>, Failure> {
+    let rules = store.rules()?;
+    let file = rules.and_then(|rules| rules.protocol().switch.clone());
+    Ok(file.map(|file| (folder_of(store.path()), file)))
+}
+
+/// Adds tasks to an open frame: all of them, or none.
+pub(super) fn add_tasks(args: &Lines) -> Result<Reply, Failure> {
+    let tasks = input::tasks(&args.file)?;
+    let mut store = open(&args.which)?;
+    let several = tasks.len() > 1;
+    let requests = tasks.iter().enumerate().map(|(i, task)| {
+        let task = task.fields.clone();
+        let mut asked = request(&args.writes, Action::AddTask { task });
+        if several {
+            // A key names one operation.
+            asked.key = asked.key.map(|key| format!("{key}/{}", i + 1));
+        }
+        asked
+    });
+    let answers = store.write_all(requests.collect())?;
+    let answers: Vec<Response> = answers
+        .into_iter()
+        .map(|answer| granted(&store, answer))
+        .collect::<Result<_, _>>()?;
+    let (known, all) = (
+        answers.iter().filter(|answer| !is_news(answer)).count(),
+        answers.len(),
+    );
+    let added = all - known;
+    let text = format!("added       {added} of {all} tasks; {known} were known before\n");
+    let entries: Vec<u64> = answers.iter().filter_map(|answer| answer.seq).collect();
+    let json = json!({ "added": added, "known": known, "entries": entries });
+    Ok(Reply::done(text, json))
+}
+
+/// Appends tasks to a draw that grows.
+pub(super) fn append(args: &Append) -> Result<Reply, Failure> {
+    let mut store = open(&args.which)?;
+    let from = match args.from {
+        Some(from) => from,
+        None => store.standing()?.drawn + 1,
+    };
+    let action = Action::Draw {
+        from,
+        tasks: args.tasks.clone(),
+    };
+    let response = apply(&mut store, request(&args.writes, action))?;
+    let drawn = store.standing()?.drawn;
+    let text = if is_news(&response) {
+        format!("drawn       {drawn} tasks stand in the draw\n")
+    } else {
+        "unchanged   these tasks stood at these places before\n".to_owned()
+    };
+    Ok(told(text, &response, json!({ "drawn": drawn })))
+}
+
+/// Adds a reading of the world.
+pub(super) fn add_reading(args: &AddReading) -> Result<Reply, Failure> {
+    let fields = match canonical::read(args.fields.as_bytes()) {
+        Ok(Value::Object(fields)) => fields,
+        Ok(_) => return Err(bad_fields("it is not a JSON object")),
+        Err(fault) => return Err(bad_fields(&fault.message)),
+    };
+    let mut store = open(&args.which)?;
+    let action = Action::Read {
+        id: args.id.clone(),
+        fields,
+    };
+    let response = apply(&mut store, request(&args.writes, action))?;
+    let read = store.standing()?.readings.get(&args.id).cloned();
+    let text = format!("read        {}\n", args.id);
+    Ok(told(
+        text,
+        &response,
+        json!({ "id": args.id, "fields": read }),
+    ))
+}
+
+fn bad_fields(why: &str) -> Failure {
+    Failure::Usage {
+        code: "bad-fields",
+        message: format!("{why}; write the fields as one JSON object, such as '{{\"left\": 0.4}}'"),
+    }
+}
+
+/// Records the check in the middle of a run.
+pub(super) fn checkpoint(args: &Checkpoint) -> Result<Reply, Failure> {
+    let passed = args.result == Passed::Passed;
+    let mut store = open(&args.which)?;
+    let action = Action::Checkpoint {
+        run: args.run,
+        passed,
+        note: args.reason.clone(),
+    };
+    let response = apply(&mut store, request(&args.writes, action))?;
+    let word = if passed { "passed" } else { "failed" };
+    let text = format!("{word:<11} run {}\n", args.run);
+    Ok(told(
+        text,
+        &response,
+        json!({ "run": args.run, "passed": passed }),
+    ))
+}
+
+/// Voids a block by hand.
+pub(super) fn void(args: &Void) -> Result<Reply, Failure> {
+    let mut store = open(&args.which)?;
+    let action = Action::Void {
+        block: args.block,
+        reason: args.reason.clone(),
+    };
+    let response = apply(&mut store, request(&args.writes, action))?;
+    let requeued = response
+        .ruling
+        .iter()
+        .flatten()
+        .any(|event| matches!(event, Event::BlockVoided { requeued: true, .. }));
+    let after = if requeued {
+        "is executed again"
+    } else {
+        "has been voided as often as is registered: its values are missing"
+    };
+    let text = format!("voided      block {}: it {after}\n", args.block);
+    Ok(told(
+        text,
+        &response,
+        json!({ "block": args.block, "requeued": requeued }),
+    ))
+}
+
+/// Records something that the protocol did not foresee.
+pub(super) fn deviate(args: &Deviate) -> Result<Reply, Failure> {
+    let mut store = open(&args.which)?;
+    let action = Action::Deviate {
+        note: args.note.clone(),
+    };
+    let response = apply(&mut store, request(&args.writes, action))?;
+    Ok(told(
+        "recorded    the deviation; the report prints it in full\n",
+        &response,
+        json!({}),
+    ))
+}
+
+/// Says what was done, with the entry that records it.
+fn told(text: impl Into<String>, response: &Response, mut json: Value) -> Reply {
+    json["changed"] = json!(is_news(response));
+    json["entry"] = json!(response.seq);
+    json["repeated"] = json!(response.repeated);
+    Reply::done(text, json)
+}
+
+/// Returns whether a granted request changed anything.
+fn is_news(response: &Response) -> bool {
+    response
+        .ruling
+        .as_ref()
+        .is_ok_and(|events| !events.is_empty())
+}

@@ -1,0 +1,167 @@
+//! What the world and the operator report, by hand and in sessions of `run`.
+
+#[macro_use]
+mod desk;
+
+use desk::Desk;
+use serde_json::json;
+
+fn desk() -> Desk {
+    let desk = Desk::new();
+    desk.lay("operator");
+    desk
+}
+
+#[test]
+fn a_study_that_grows_is_led_by_hand() {
+    let desk = desk();
+    let tasks = [
+        r#"{"id": "t1", "split": "full", "fail_to_pass_count": 1, "pass_to_pass_count": 2}"#,
+        r#"{"id": "t2", "split": "full", "fail_to_pass_count": 3, "pass_to_pass_count": 0}"#,
+    ];
+    desk.write("tasks.jsonl", &tasks.join("\n"));
+    let other = tasks[1].replace("3", "4");
+    desk.write("other.jsonl", &format!("{}\n{other}", tasks[0]));
+    let mistyped =
+        r#"{"id": "t3", "split": "full", "fail_to_pass_count": "1", "pass_to_pass_count": 2}"#;
+    desk.write(
+        "mixed.jsonl",
+        &format!("{}\n{mistyped}", tasks[0].replace("t1", "t9")),
+    );
+    desk.write("broken.jsonl", "{\"id\": \"t4\"\n\n{\"id\": \"t5\"} x\n");
+    desk.write("stopped.json", r#"{"subtype": "error_during_execution"}"#);
+    let lines = [
+        "register paired.toml",
+        "task add tasks.jsonl --key batch",
+        "task add tasks.jsonl --key batch",
+        "task add tasks.jsonl",
+        "task add other.jsonl",
+        "task add mixed.jsonl",
+        "task add broken.jsonl",
+        "start t1 baseline",
+        "draw append t1 t2",
+        "draw append --from 1 t1 t2",
+        "draw append --from 4 t1",
+        "draw append t9",
+        "start t1 treatment",
+        "start t1 baseline",
+        "finish 1 --exit 0",
+        "score 1",
+        "breaker open",
+        "start t1 treatment",
+        "breaker clear",
+        "switch off",
+        "start t1 treatment",
+        "switch on",
+        "switch on",
+        "start t1 treatment",
+        "checkpoint 2 failed --reason no-plan-was-written",
+        "checkpoint 2 passed",
+        "finish 2 --exit 1 --observed stopped.json",
+        "show 2",
+        "void 1 --reason none",
+        "deviate --note the-agent-was-updated",
+        "reading add quota {}",
+        "status",
+        "verify paired.prereg.db",
+    ];
+    transcript!("operator__by_hand", desk.say_all(&lines));
+}
+
+#[test]
+fn a_refused_task_leaves_none_of_its_list_behind() {
+    let desk = desk();
+    desk.say("register paired.toml");
+    let good = r#"{"id": "t1", "split": "full", "fail_to_pass_count": 1, "pass_to_pass_count": 2}"#;
+    desk.write(
+        "mixed.jsonl",
+        &format!(
+            "{good}\n{}",
+            good.replace("1,", "\"1\",").replace("t1", "t2")
+        ),
+    );
+    let before = desk.json("status")["head"].clone();
+    assert!(desk.say("task add mixed.jsonl").ends_with("--- exit 4\n"));
+    assert_eq!(desk.json("status")["head"], before);
+    desk.write("good.jsonl", good);
+    assert_eq!(desk.json("task add good.jsonl")["added"], 1);
+}
+
+#[test]
+fn a_session_looks_at_the_world_and_goes_by_what_it_says() {
+    let desk = desk();
+    let mut said = Vec::new();
+    let mut say = |line: &str| said.push(desk.say(line));
+    say("register world.toml");
+    desk.write("world/enabled", "off\n");
+    say("run world.toml");
+    desk.write("world/enabled", "on\n");
+    desk.write("world/ready-b", r#"{"status": "registration_required"}"#);
+    say("run world.toml");
+    desk.write("world/ready-b", "?");
+    say("run world.toml");
+    desk.write("world/ready-b", r#"{"status": "ready"}"#);
+    desk.write("world/version", "1.1");
+    say("run world.toml");
+    desk.write("world/version", "1.0");
+    say("reading add word {\"go\":false}");
+    say("run world.toml");
+    say("reading add word {\"go\":true}");
+    desk.write(
+        "world/load.json",
+        r#"{"high": true, "until": "2099-01-01T00:00:00Z"}"#,
+    );
+    say("run world.toml");
+    desk.write("world/load.json", r#"{"high": false}"#);
+    desk.write("world/says-a-t1", r#"{"error": true}"#);
+    desk.write(
+        "world/says-b-t1",
+        r#"{"error": false, "quota": {"used": 0.95}}"#,
+    );
+    say("run world.toml");
+    say("show 3");
+    say("run world.toml");
+    transcript!("operator__world", said.join("\n"));
+}
+
+#[test]
+fn what_failed_starts_again_on_request_alone() {
+    let desk = desk();
+    desk.write("world/says-a-t1", r#"{"error": true}"#);
+    let first = desk.json("run world.toml");
+    assert_eq!(first["state"], "complete", "{first}");
+    assert_eq!(desk.json("run world.toml")["state"], "complete");
+    let before = desk.json("status")["standing"]["runs"].clone();
+    desk.write("world/says-a-t1", r#"{"error": false}"#);
+    let again = desk.json("run world.toml --retry-failed");
+    let after = desk.json("status")["standing"]["runs"].clone();
+    assert_eq!(before, json!(8), "two controls a task, and four slots");
+    // The study was complete, and what is complete is not opened again.
+    assert_eq!(
+        (again["state"].as_str(), after),
+        (Some("complete"), json!(8))
+    );
+    assert!(desk.say("verify world.prereg.db").ends_with("--- exit 0\n"));
+}
+
+#[test]
+fn a_wait_goes_on_when_it_is_over() {
+    let desk = desk();
+    let text = std::fs::read_to_string(desk.path("world.toml")).unwrap();
+    let backoff =
+        "[backoff]\ninitial = \"1s\"\nmax = \"1s\"\nreset_margin = \"1s\"\nwait_max = \"2s\"\n";
+    desk.write(
+        "world.toml",
+        &text.replace("[switch]", &format!("{backoff}[switch]")),
+    );
+    desk.write("world/enabled", "off");
+    let switch = desk.path("world/enabled");
+    let waiting = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(1500));
+        std::fs::write(switch, "on")
+    });
+    let run = desk.say("run world.toml --wait");
+    assert!(waiting.join().is_ok_and(|written| written.is_ok()));
+    assert!(run.contains("held        off: the switch is off"), "{run}");
+    assert!(run.contains("complete    4 of 4 slots scored"), "{run}");
+}

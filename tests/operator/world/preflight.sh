@@ -1,0 +1,1 @@
+cat "world/ready-$1" 2>/dev/null || echo '{"status": "ready"}'
