@@ -17,6 +17,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use prereg::engine::command::{Action, Ending, Evidence, Executed, Execution};
+use prereg::engine::modelcheck::{self, Weakness};
 use prereg::protocol::check;
 use prereg::runner::clock;
 use prereg::store::{Request, Store, Writer};
@@ -54,12 +55,13 @@ fn main() {
     if !std::env::args().any(|argument| argument == "--bench") {
         return;
     }
-    let all: [(&str, fn()); 5] = [
+    let all: [(&str, fn()); 6] = [
         ("launch", launch),
         ("transaction", transaction),
         ("cold-start", cold_start),
         ("resume", resume),
         ("large", large),
+        ("model", model),
     ];
     let asked: Vec<String> = std::env::args()
         .skip(1)
@@ -190,6 +192,36 @@ fn request(action: Action) -> Request {
         key: None,
         expects: None,
         action,
+    }
+}
+
+/// Playing the protocols that ship for every weakness, whether they can have it or not.
+fn model() {
+    println!("the model check (goal: under 1 s for each protocol that ships)");
+    for entry in fs::read_dir("protocols").unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|end| end != "toml") {
+            continue;
+        }
+        let folder = prereg::folder::DiskFolder::at(Path::new("protocols"));
+        let checked = check::check(&fs::read(&path).unwrap(), &folder).unwrap();
+        let registration = &checked.registration;
+        let started = Instant::now();
+        let needed = modelcheck::check(registration).unwrap();
+        let time = started.elapsed().as_secs_f64() * 1e3;
+        println!(
+            "  {}: {} states in {time:.1} ms",
+            path.display(),
+            needed.states
+        );
+        let started = Instant::now();
+        let all = modelcheck::play(registration, &Weakness::ALL, 20_000).unwrap();
+        let time = started.elapsed().as_secs_f64() * 1e6 / all.states as f64;
+        let cut = if all.complete { "" } else { ", cut" };
+        println!(
+            "    played in any case: {} states, {time:.0} us each{cut}",
+            all.states
+        );
     }
 }
 

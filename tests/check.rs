@@ -17,8 +17,9 @@ use std::time::{Duration, Instant};
 
 use prereg::cli::render;
 use prereg::engine::scoring::Scorer;
+use prereg::engine::sound;
 use prereg::folder::DiskFolder;
-use prereg::protocol::check::{Checked, check, is_weakness};
+use prereg::protocol::check::{Checked, is_weakness};
 use prereg::protocol::defect::{Code, Defect};
 use prereg::protocol::folder::{Folder, FolderFault};
 use prereg::protocol::model::Objective;
@@ -34,6 +35,11 @@ struct Bad {
     lines: Vec<u64>,
     /// The file of the caret, if it is another one.
     file: Option<String>,
+}
+
+/// Checks a protocol and plays it.
+fn check(bytes: &[u8], folder: &dyn Folder) -> Result<Checked, Vec<Defect>> {
+    sound::check(bytes, folder).map(|(checked, _)| checked)
 }
 
 fn root() -> &'static Path {

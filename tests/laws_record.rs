@@ -14,6 +14,7 @@ use engine_common::random::{Random, any_drafts, any_move, any_pause};
 use engine_common::{Draft, Move, Report, World};
 use prereg::engine::command::{Action, Ending};
 use prereg::engine::refusal::Refusal;
+use prereg::protocol::model::Serial;
 use prereg::record::audit::Audit;
 use prereg::record::entry::Head;
 use prereg::store::{Request, Response, Store, Verification, verify};

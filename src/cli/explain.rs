@@ -12,6 +12,7 @@ use crate::report::explain;
 /// What this version cannot enforce is bound all the same, so the text does not depend on it.
 pub(super) fn explain(args: &Explain) -> Result<Reply, Failure> {
     let loaded = ProtocolFile::read(&args.file)?;
+    loaded.play()?;
     let checked = &loaded.checked;
     let markdown = explain::explain(&checked.registration, &checked.tasks);
     let json = json!({

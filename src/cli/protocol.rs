@@ -2,14 +2,16 @@
 
 use std::fs::OpenOptions;
 use std::io::Write;
+use std::path::Path;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::args::{Check, Init, Register};
 use super::reply::{Failure, Reply};
 use super::results::counted;
 use super::study::{ProtocolFile, granted};
 use crate::engine::command::Action;
+use crate::engine::modelcheck::Model;
 use crate::protocol::model::ArmsOrder;
 use crate::protocol::plan::Plan;
 use crate::protocol::shape;
@@ -17,7 +19,8 @@ use crate::runner::clock;
 use crate::runner::process::Interrupt;
 use crate::runner::session::SessionFault;
 use crate::runner::world::World;
-use crate::store::{Request, Store};
+use crate::store::{Fault, Request, Store};
+use crate::units::Digest;
 
 /// The protocol that `init` writes.
 const TEMPLATE: &str = include_str!("init.toml");
@@ -43,6 +46,7 @@ pub(super) fn init(args: &Init) -> Result<Reply, Failure> {
 /// Says what a sound protocol comes to.
 pub(super) fn check(args: &Check) -> Result<Reply, Failure> {
     let loaded = ProtocolFile::read(&args.file)?;
+    let model = loaded.play()?;
     let plan = plan_line(&loaded);
     let unenforced = loaded.unenforced();
     let mut text = format!("sound       {}   {plan}\n", loaded.id());
@@ -58,8 +62,27 @@ pub(super) fn check(args: &Check) -> Result<Reply, Failure> {
         "plan": plan,
         "defects": [],
         "unenforced": unenforced,
+        "model": model_json(&model),
     });
     Ok(Reply::done(text, json))
+}
+
+/// Returns what was played, and each weakness with its history; one that is not found is not found up
+/// to that depth, where the search was cut.
+fn model_json(model: &Model) -> Value {
+    let findings = model.findings.iter().map(|(weakness, history)| {
+        json!({
+            "code": weakness.code(),
+            "history": history.lines(),
+            "operations": history.operations,
+        })
+    });
+    json!({
+        "states": model.states,
+        "depth": model.depth,
+        "complete": model.complete,
+        "findings": findings.collect::<Vec<_>>(),
+    })
 }
 
 /// Prints the JSON Schema.
@@ -72,7 +95,9 @@ pub(super) fn schema() -> Reply {
 pub(super) fn register(args: &Register) -> Result<Reply, Failure> {
     let loaded = ProtocolFile::read(&args.file)?;
     loaded.enforced()?;
-    let mut store = Store::create(&loaded.record(args.db.as_deref()), clock::now)?;
+    let record = loaded.record(args.db.as_deref());
+    loaded.play_if_new(opened_in(&record)?)?;
+    let mut store = Store::create(&record, clock::now)?;
     let new = register_in(&mut store, &loaded, &args.actor)?;
     let digest = loaded.checked.registration.digest();
     let mut text = registered_lines(&loaded);
@@ -89,6 +114,15 @@ pub(super) fn register(args: &Register) -> Result<Reply, Failure> {
         "head": store.head()?,
     });
     Ok(Reply::done(text, json))
+}
+
+/// Returns the draft that was opened last in a record, if there is one.
+fn opened_in(record: &Path) -> Result<Option<Digest>, Failure> {
+    match Store::read(record) {
+        Ok(mut store) => Ok(store.standing()?.opened),
+        Err(Fault::NotFound(_)) => Ok(None),
+        Err(fault) => Err(fault.into()),
+    }
 }
 
 /// Opens and registers a protocol in one transaction; returns whether that was news.

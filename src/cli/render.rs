@@ -74,7 +74,7 @@ fn source_for<'t>(text: &'t str, defects: &[Defect]) -> Option<Source<'t>> {
 }
 
 /// Returns every defect of a file for machines: `code`, `message`, `file`, `line`, `column`,
-/// `end_column`, `label`, `note`; null where there is none.
+/// `end_column`, `label`, `note`, null where there is none, and `example`, lines of text.
 pub fn defects_json(
     file: &str,
     text: &str,
@@ -98,6 +98,7 @@ pub fn defects_json(
             "end_column": at.map(|at| at.2),
             "label": defect.label,
             "note": defect.note,
+            "example": defect.example,
         })
     };
     defects.iter().map(one).collect()
@@ -201,11 +202,21 @@ fn draw(defect: &Defect, spot: &Spot) -> String {
         }
         None => title.element(Origin::path(spot.file.as_str())),
     };
+    if !defect.example.is_empty() {
+        group = group.element(Level::NOTE.no_name().message(example(&defect.example)));
+    }
     if let Some(note) = &defect.note {
         group = group.element(Level::NOTE.no_name().message(wrap(&one_line(note))));
     }
     let drawn = Renderer::plain().term_width(WIDTH_MAX).render(&[group]);
     tidy(&drawn, spot.span.is_none())
+}
+
+/// Sets the lines of an example below its first.
+fn example(lines: &[String]) -> String {
+    let mut lines = lines.iter().map(|line| one_line(line));
+    let first = lines.next().unwrap_or_default();
+    lines.fold(first, |text, line| format!("{text}\n    {line}"))
 }
 
 /// Breaks a note at blanks, so that a line of it fits beside the margin.

@@ -25,7 +25,7 @@ use crate::runner::session::{self, Brake, End, Session};
 use crate::runner::signals::{self, Wish};
 use crate::runner::{clock, programs};
 use crate::store::{Fault, Request, Store};
-use crate::units::Time;
+use crate::units::{Digest, Time};
 
 /// Runs a study as far as it goes.
 pub(super) fn run(args: &Run) -> Result<Reply, Failure> {
@@ -33,6 +33,7 @@ pub(super) fn run(args: &Run) -> Result<Reply, Failure> {
     loaded.enforced()?;
     let record = loaded.record(args.db.as_deref());
     let before = Before::of(&record)?;
+    loaded.play_if_new(before.opened)?;
     must_fit(&loaded, args, &before)?;
     if args.pilot || !before.over {
         must_have_programs(&loaded)?;
@@ -97,6 +98,8 @@ fn admit(store: &mut Store, loaded: &ProtocolFile, args: &Run, bar: &Bar) -> Res
 /// How the record stood before anything was written.
 #[derive(Default)]
 struct Before {
+    /// The draft that was opened last.
+    opened: Option<Digest>,
     registered: bool,
     over: bool,
     text: Option<String>,
@@ -111,6 +114,7 @@ impl Before {
         };
         let standing = store.standing()?;
         Ok(Self {
+            opened: standing.opened,
             registered: standing.registered.is_some(),
             over: standing.has_ended(),
             text: store.protocol_text()?,

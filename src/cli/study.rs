@@ -4,13 +4,16 @@ use std::path::{Path, PathBuf};
 
 use super::reply::{Defects, Failure};
 use crate::engine::command::Action;
+use crate::engine::modelcheck::Model;
 use crate::engine::refusal::Refusal;
+use crate::engine::sound;
 use crate::folder::DiskFolder;
 use crate::protocol::check::{self, Checked};
 use crate::protocol::defect::{Defect, Place};
 use crate::protocol::folder::Folder;
 use crate::protocol::source::{Source, TEXT_MAX, line_of};
 use crate::store::{Request, Response, Store};
+use crate::units::Digest;
 
 /// A protocol file that passed its checks.
 #[derive(Debug)]
@@ -30,15 +33,7 @@ impl ProtocolFile {
     pub(super) fn read(file: &Path) -> Result<Self, Failure> {
         let base = folder_of(file);
         let folder = DiskFolder::at(&base);
-        let defects = |text: String, defects: Vec<Defect>| {
-            Failure::Defects(Defects {
-                file: file.display().to_string(),
-                text,
-                folder: base.clone(),
-                defects,
-                undone: "registered",
-            })
-        };
+        let defects = |text, found| defects(file, &base, text, found);
         // One byte more than is allowed, so that the checker can say that it is too large.
         let bytes = folder.read(&name_of(file), TEXT_MAX + 1).map_err(|fault| {
             let defect = Defect::new(fault.code, Place::File, fault.message);
@@ -54,6 +49,22 @@ impl ProtocolFile {
             }),
             Err(found) => Err(defects(text, found)),
         }
+    }
+
+    /// Plays the protocol, and refuses one that is not sound.
+    ///
+    /// What stands on a record was played before it was put there; playing it again would cost time.
+    pub(super) fn play(&self) -> Result<Model, Failure> {
+        let failure = |found| defects(&self.file, &self.base, self.text.clone(), found);
+        sound::play(&self.text, &self.checked).map_err(failure)
+    }
+
+    /// Plays the protocol, unless it is the one that stands on a record.
+    pub(super) fn play_if_new(&self, opened: Option<Digest>) -> Result<(), Failure> {
+        if opened == Some(self.checked.registration.digest()) {
+            return Ok(());
+        }
+        self.play().map(drop)
     }
 
     /// Returns the study's id.
@@ -111,6 +122,17 @@ impl ProtocolFile {
                 .collect(),
         }
     }
+}
+
+/// Makes the failure of a protocol that has defects.
+fn defects(file: &Path, folder: &Path, text: String, defects: Vec<Defect>) -> Failure {
+    Failure::Defects(Defects {
+        file: file.display().to_string(),
+        text,
+        folder: folder.to_owned(),
+        defects,
+        undone: "registered",
+    })
 }
 
 /// Returns the name of a file, without its folder.

@@ -362,3 +362,71 @@ fn wanted(kind: FieldKind) -> &'static str {
         FieldKind::Time => "a time from 1970 on: \"2026-12-24T00:00:00Z\", or seconds since 1970",
     }
 }
+
+/// Returns whether each stage is open, or may still open, once all stages before it are complete.
+pub(super) fn each_opens_after_those_before(stages: &[model::Stage]) -> bool {
+    let open = |(place, stage): (usize, &model::Stage)| match stage.opens.as_deref() {
+        Some(opens) => may_open(opens, &stages[..place], |_| true),
+        None => true,
+    };
+    stages.iter().enumerate().all(open)
+}
+
+/// Returns the condition of a stage with all that it reads but stages left open: what the world says
+/// and when may still let it open. `gates.go` is true, as nothing stops or holds.
+pub(super) fn opens_by_stages(stages: &[model::Stage], place: usize) -> Option<String> {
+    let opens = stages[place].opens.as_deref()?;
+    if !opens.contains("readings") && !opens.contains("now") {
+        return Some(opens.to_owned());
+    }
+    let before = &stages[..place];
+    let named: Vec<usize> = (0..before.len())
+        .filter(|stage| opens.contains(&before[*stage].id))
+        .collect();
+    // More stages than that in one condition: what they say is left out, too.
+    let combinations = 1_u32.checked_shl(u32::try_from(named.len()).ok()?)?;
+    if named.len() > NAMED_MAX {
+        return None;
+    }
+    let open = (0..combinations).filter_map(|combination| {
+        let is_complete = |stage: usize| {
+            let place = named.iter().position(|named| *named == stage);
+            place.is_some_and(|place| combination >> place & 1 == 1)
+        };
+        may_open(opens, before, is_complete).then(|| {
+            let said = named.iter().map(|stage| {
+                let not = if is_complete(*stage) { "" } else { "!" };
+                format!("{not}stages['{}'].complete", before[*stage].id)
+            });
+            let said: Vec<String> = said.collect();
+            if said.is_empty() {
+                "true".to_owned()
+            } else {
+                said.join(" && ")
+            }
+        })
+    });
+    let open: Vec<String> = open.collect();
+    Some(if open.is_empty() {
+        "false".to_owned()
+    } else {
+        open.join(" || ")
+    })
+}
+
+/// How many stages a condition may name for each combination of them to be looked at.
+const NAMED_MAX: usize = 6;
+
+/// Returns whether a condition is met, or may be, where some stages are complete.
+fn may_open(opens: &str, stages: &[model::Stage], is_complete: impl Fn(usize) -> bool) -> bool {
+    let said = stages.iter().enumerate();
+    let said =
+        said.map(|(place, stage)| (stage.id.clone(), json!({ "complete": is_complete(place) })));
+    let bindings = Map::from_iter([
+        ("stages".to_owned(), Value::Object(said.collect())),
+        ("gates".to_owned(), json!({ "go": true })),
+    ]);
+    let compiled = compile_if(Some(opens), &Scope::new());
+    let compiled = compiled.ok().flatten();
+    compiled.is_none_or(|opens| truth(&opens, &bindings) != Some(false))
+}

@@ -27,12 +27,15 @@ pub struct Attempt {
 
 /// How far the slots of an arm on a task have come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Filled {
-    slot: u64,
-    attempt: u32,
+pub(super) struct Filled {
+    /// The slot that was filled last.
+    pub(super) slot: u64,
+    /// The attempt at it.
+    pub(super) attempt: u32,
     /// Whether the slot waits for its next attempt.
-    waits: bool,
-    ended: u64,
+    pub(super) waits: bool,
+    /// How many slots have ended.
+    pub(super) ended: u64,
 }
 
 /// Fills slots with the runs that count, in the order of their starts: how they stand after each.
@@ -54,7 +57,8 @@ fn filling(
     })
 }
 
-fn fill(attempts: &Attempts, fates: impl IntoIterator<Item = Fate>) -> Filled {
+/// Fills slots with the runs that count; returns how the last of them stands.
+pub(super) fn fill(attempts: &Attempts, fates: impl IntoIterator<Item = Fate>) -> Filled {
     let last = filling(attempts, fates).last();
     last.map(|(filled, _)| filled).unwrap_or_default()
 }

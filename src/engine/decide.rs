@@ -423,7 +423,8 @@ fn observed(
     }
 }
 
-fn finish(
+/// Ends a run; `facts` derives what rules decide by from what was observed of it.
+pub(super) fn finish(
     rules: &Rules,
     slice: &Slice,
     run: RunId,

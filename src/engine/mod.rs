@@ -12,6 +12,9 @@
 //! The rules that need no slice stand by themselves: who may write (`actors`), how long to wait
 //! (`backoff`), how far blocks have come (`blocks`), what may be spent (`budget`), whether a block ends
 //! in time (`fits`), what preflights (`preflight`) and probes (`probes`) say.
+//!
+//! A protocol is sound if it passed its check and what its rules can lead to: [`modelcheck`] plays
+//! it, and [`sound`] tells what was found as defects.
 
 pub mod actors;
 pub mod attempts;
@@ -28,6 +31,7 @@ pub mod facts;
 pub mod fits;
 pub mod guards;
 mod lanes;
+pub mod modelcheck;
 pub mod observation;
 pub mod outage;
 pub mod preflight;
@@ -37,5 +41,6 @@ pub mod rehearsal;
 pub mod rules;
 pub mod scoring;
 pub mod slice;
+pub mod sound;
 mod spending;
 mod tasks;

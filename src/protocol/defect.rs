@@ -96,6 +96,8 @@ codes! {
     OutcomesUnsealed, "outcomes-unsealed", "Outcomes by arm can be seen while the study runs.";
     UnlimitedAttempts, "unlimited-attempts", "A slot may be attempted without limit.";
     DrawCanGrow, "draw-can-grow", "Tasks may be added after outcomes have been seen.";
+    OutageNotBlind, "outage-not-blind", "Some history voids a run or a block although only one arm had error stops.";
+    CanGetStuck, "can-get-stuck", "After some history no start is ever granted again, and slots are left.";
 }
 
 impl Serialize for Code {
@@ -119,6 +121,8 @@ pub struct Defect {
     pub label: Option<String>,
     /// A line below: another place, or what to do.
     pub note: Option<String>,
+    /// The lines of an example that shows it, with a first line that says what it is.
+    pub example: Vec<String>,
 }
 
 impl Defect {
@@ -131,6 +135,7 @@ impl Defect {
             message: message.into(),
             label: None,
             note: None,
+            example: Vec::new(),
         }
     }
 

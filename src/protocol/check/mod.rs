@@ -40,7 +40,7 @@ use super::registration::Registration;
 use super::shape;
 use super::source::{self, Source};
 use crate::units::Digest;
-pub use weakness::is_weakness;
+pub use weakness::{is_weakness, not_found, way_out};
 
 /// A protocol that passed, with everything that its registration binds.
 #[derive(Clone, Debug)]

@@ -16,8 +16,9 @@ use crate::protocol::plan::Plan;
 use crate::protocol::source::child;
 use crate::protocol::template;
 
-/// Weaknesses that a later version looks for; naming one is accepted now.
-const NOT_LOOKED_FOR: &[&str] = &["outage-not-blind", "can-get-stuck"];
+/// Weaknesses that show when the protocol is played, which is done above this room; one that is named
+/// is accepted here.
+const PLAYED: &[Code] = &[Code::OutageNotBlind, Code::CanGetStuck];
 
 /// A weakness that is looked for.
 struct Weakness {
@@ -98,7 +99,24 @@ const WEAKNESSES: &[Weakness] = &[
 
 /// Returns whether a code is that of a weakness, which a limitation can accept.
 pub fn is_weakness(code: Code) -> bool {
-    WEAKNESSES.iter().any(|weakness| weakness.code == code)
+    PLAYED.contains(&code) || WEAKNESSES.iter().any(|weakness| weakness.code == code)
+}
+
+/// Says how a weakness is removed, or else accepted.
+pub fn way_out(way_out: &str, code: Code) -> String {
+    format!(
+        "{way_out}; or accept it under [limitations]: \"{}\" = \"why\"",
+        code.text()
+    )
+}
+
+/// Makes the defect of a limitation that names a weakness which is not there.
+pub fn not_found(code: &str) -> Defect {
+    Defect::new(
+        Code::LimitationNotFound,
+        Place::Key(child("/limitations", code)),
+        format!("this protocol does not have the weakness `{code}`; remove the line"),
+    )
 }
 
 /// What is looked at: a protocol as it is written and as it is meant, and its tasks.
@@ -155,7 +173,7 @@ impl Checker<'_> {
         let known: Vec<&str> = WEAKNESSES
             .iter()
             .map(|weakness| weakness.code.text())
-            .chain(NOT_LOOKED_FOR.iter().copied())
+            .chain(PLAYED.iter().map(|code| code.text()))
             .collect();
         self.unaccepted(draft, value, &known, found);
         self.limitations(draft, &known, &codes);
@@ -179,16 +197,9 @@ impl Checker<'_> {
             !self.follows_from_a_slip(weakness.code) && !named(weakness.code.text())
         });
         let defects = told.map(|(weakness, finding)| Defect {
-            code: weakness.code,
-            file: None,
-            place: finding.place,
-            message: finding.message,
             label: finding.label,
-            note: Some(format!(
-                "{}; or accept it under [limitations]: \"{}\" = \"why\"",
-                weakness.way_out,
-                weakness.code.text()
-            )),
+            note: Some(way_out(weakness.way_out, weakness.code)),
+            ..Defect::new(weakness.code, finding.place, finding.message)
         });
         for defect in defects.collect::<Vec<_>>() {
             self.push(defect);
@@ -218,12 +229,10 @@ impl Checker<'_> {
                 self.unknown(Code::UnknownLimitation, place, message, code, known);
             } else if self.defects.is_empty()
                 && self.refused.is_empty()
-                && !NOT_LOOKED_FOR.contains(&code.as_str())
+                && !PLAYED.iter().any(|played| played.text() == code)
                 && !found.iter().any(|found| found.text() == code)
             {
-                let message =
-                    format!("this protocol does not have the weakness `{code}`; remove the line");
-                self.refuse(Code::LimitationNotFound, Place::Key(pointer), message);
+                self.push(not_found(code));
             } else if reason.trim().is_empty() {
                 self.refuse(
                     Code::Range,
