@@ -730,13 +730,10 @@ impl Dispatcher<'_> {
         self.start(writer, &next.task, &next.arm)
     }
 
-    /// Returns whether this session executes runs of an arm. Where every arm must be ready first, it
-    /// executes none beside an arm that is executed elsewhere.
+    /// Returns whether a session executes runs of an arm.
     fn is_ours(&self, arm: &str) -> bool {
-        let protocol = self.executor.rules.protocol();
-        let mut arms = protocol.arms.iter();
-        let all = protocol.preflight.is_some();
-        !arms.any(|other| other.executed == ArmExecuted::Elsewhere && (all || other.id == arm))
+        let mut arms = self.executor.rules.protocol().arms.iter();
+        arms.any(|other| other.id == arm && other.executed == ArmExecuted::Here)
     }
 
     fn start(&self, writer: &mut Writer<'_>, task: &str, arm: &str) -> Result<Granted, Fault> {

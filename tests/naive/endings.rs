@@ -101,7 +101,7 @@ impl Naive {
             said.extend(self.ledgers(&what.task, &what.arm));
         }
         if how.level.is_some() {
-            said.extend(self.read(how.level, None)?);
+            said.extend(self.take(how.level, None)?);
         }
         let unscored = |word| word == ScoreWord::Unjudged;
         let cause = if how.timed_out && unscored(self.design().on_timeout) {

@@ -51,6 +51,12 @@ impl Naive {
     /// CHOICE: a session begins if the switch, every stop and every hold let it.
     pub(super) fn session(&mut self, at: Time) -> Answer {
         self.switched_on()?;
+        // Family 12: where every arm must be ready, one that is executed elsewhere never is.
+        match (self.design().preflight, self.design().elsewhere) {
+            (true, true) if self.design().arms == 1 => return Err("no-direct-cell".to_owned()),
+            (true, true) => return Err("arm-elsewhere".to_owned()),
+            _ => {}
+        }
         self.conditions(at, false)?;
         Ok(Vec::new())
     }

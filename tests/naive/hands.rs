@@ -1,5 +1,7 @@
 //! What people and the world report beside runs: switch, readings, probes, breaker, the end.
 
+use std::mem;
+
 use prereg::engine::command::Cause;
 use prereg::units::Time;
 
@@ -20,15 +22,29 @@ impl Naive {
             return Err("no-switch".to_owned());
         }
         let fact = Fact::Switch(text.map(str::to_owned));
-        let is_switch = |fact: &&Fact| matches!(fact, Fact::Switch(_));
-        if self.facts.iter().rfind(is_switch) == Some(&fact) {
+        if !self.is_news(&fact) {
             return Ok(Vec::new());
         }
         self.facts.push(fact);
         Ok(vec![format!("switch {}", text.unwrap_or("unreadable"))])
     }
 
+    /// What the newest fact of the same kind says is said already.
+    fn is_news(&self, fact: &Fact) -> bool {
+        let kind = mem::discriminant(fact);
+        let mut facts = self.facts.iter();
+        facts.rfind(|known| mem::discriminant(*known) == kind) != Some(fact)
+    }
+
     pub(super) fn read(&mut self, level: Option<i64>, until: Option<Time>) -> Answer {
+        match self.is_news(&Fact::Read(level, until)) {
+            true => self.take(level, until),
+            false => Ok(Vec::new()),
+        }
+    }
+
+    /// Takes a reading, by hand or from an output, whatever was read before.
+    pub(super) fn take(&mut self, level: Option<i64>, until: Option<Time>) -> Answer {
         self.facts.push(Fact::Read(level, until));
         let said = level.map_or("null".to_owned(), |level| level.to_string());
         Ok(vec![format!("read {said} {}", until.is_some())])
@@ -41,7 +57,11 @@ impl Naive {
     }
 
     pub(super) fn probe(&mut self, value: Option<&str>) -> Answer {
-        self.facts.push(Fact::Probe(value.map(str::to_owned)));
+        let fact = Fact::Probe(value.map(str::to_owned));
+        if !self.is_news(&fact) {
+            return Ok(Vec::new());
+        }
+        self.facts.push(fact);
         Ok(vec!["probed agent".to_owned()])
     }
 

@@ -1,5 +1,6 @@
 //! Attempts at one slot of the shipped matrix, numbered and let start by the engine.
 
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use prereg::engine::attempts::{Fate, Resume, resumes};
@@ -39,6 +40,8 @@ pub(super) struct Slot {
     slice: Slice,
     /// What a first start is granted.
     first: Event,
+    /// Attempts that fill the gaps of a history: the engine knows none without.
+    fillers: BTreeSet<RunId>,
 }
 
 impl Slot {
@@ -53,6 +56,7 @@ impl Slot {
         let mut slot = Self {
             slice,
             first: opened,
+            fillers: BTreeSet::new(),
         };
         let registration = RULES.digest();
         let ready = Action::Preflight {
@@ -74,6 +78,17 @@ impl Slot {
         let ruling = decide::decide(Some(&RULES), &self.slice, &command)?;
         evolve::apply(&mut self.slice, &command, &ruling);
         Ok(ruling)
+    }
+
+    /// Puts interrupted attempts where a history has none before a number.
+    pub(super) fn fill_up_to(&mut self, number: u64) {
+        let all = self.slice.runs.values().flatten();
+        let last = all.map(|run| u64::from(run.place.unwrap().attempt)).max();
+        for missing in last.unwrap_or(0) + 1..number {
+            let filler = self.begin(missing);
+            self.close(filler, Fate::Unjudged(Cause::Lost));
+            self.fillers.insert(filler);
+        }
     }
 
     /// Puts an attempt with any number on the record, as histories with gaps have them.
@@ -158,6 +173,7 @@ impl Slot {
     /// Returns its runs in the order of their starts, each with its attempt and fate.
     pub(super) fn runs(&self) -> impl DoubleEndedIterator<Item = (RunId, u32, Fate)> {
         let runs = self.slice.runs.values().flatten();
+        let runs = runs.filter(|run| !self.fillers.contains(&run.run));
         runs.map(|run| (run.run, run.place.unwrap().attempt, fate(run)))
     }
 }

@@ -112,7 +112,9 @@ impl Matrix {
             attempt["cell"] == *filled.cell && attempt["repetition"] == filled.repetition
         };
         let filled = self.slots.iter_mut().find(is_there).unwrap();
-        let run = filled.slot.begin(attempt["attempt"].as_u64().unwrap());
+        let number = attempt["attempt"].as_u64().unwrap();
+        filled.slot.fill_up_to(number);
+        let run = filled.slot.begin(number);
         match attempt["state"].as_str() {
             None | Some("running") => {
                 // Without a record of it nothing was launched.
