@@ -323,8 +323,6 @@ fn place(rules: &Rules, slice: &Slice, phase: Phase, arm: usize, found: Attempt)
         draft: draft_of(slice, phase),
         number: phase.index,
     };
-    // Nothing is decided by the lane, but what is granted is folded into it: it has to be there.
-    let _ = slice.lane(lane);
     let repeat = found.slot.min(rules.registered_plan().repeats());
     Place {
         lane,

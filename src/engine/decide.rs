@@ -7,6 +7,7 @@ use super::attempts::{self, Fate, Resume};
 use super::budget::Cost;
 use super::command::{Action, Cause, Command, Ending, Evidence, Executed, Execution};
 use super::counts::{self, Change};
+use super::durations;
 use super::event::{Event, LaneId, Place};
 use super::guards;
 use super::lanes;
@@ -45,7 +46,7 @@ pub fn decide(rules: Option<&Rules>, slice: &Slice, command: &Command) -> Ruling
             actor: command.actor.clone(),
         });
     }
-    match &command.action {
+    let ruling = match &command.action {
         Action::Open { registration, .. } => open(Some(rules), slice, registration),
         Action::Register { registration } => register(rules, slice, *registration),
         Action::Start {
@@ -98,7 +99,8 @@ pub fn decide(rules: Option<&Rules>, slice: &Slice, command: &Command) -> Ruling
         Action::Deviate { .. } => Ok(vec![Event::Deviated {}]),
         Action::Conclude {} => conclude(rules, slice, at),
         Action::Unblind {} => Ok(vec![Event::Unblinded {}]),
-    }
+    };
+    durations::noted(rules, slice, at, ruling)
 }
 
 /// Returns whether a command comes from one who may write; a deadline is the engine's own to close.
@@ -839,6 +841,7 @@ pub fn could_follow(rules: &Rules, slice: &Slice, command: &Command, events: &[E
         Action::Finish { run, ending, .. } => {
             let facts = |_: &Run| Facts::told(events);
             let given = finish(rules, slice, *run, ending, command.at, facts);
+            let given = durations::noted(rules, slice, command.at, given);
             return given.is_ok_and(|given| given == events);
         }
         Action::Score { run, .. } => *run,
@@ -852,6 +855,7 @@ pub fn could_follow(rules: &Rules, slice: &Slice, command: &Command, events: &[E
         _ => return false,
     };
     let given = score(rules, slice, run, None, None, |_| verdict);
+    let given = durations::noted(rules, slice, command.at, given);
     given.is_ok_and(|given| entry_of(&given) == entry_of(events))
 }
 

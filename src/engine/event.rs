@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::budget::{Cost, Ledger};
 use super::command::{Cause, Executed};
+use super::durations::Span;
 use super::outage::{Tally, Window};
 use crate::units::{Digest, RunId};
 
@@ -92,6 +93,13 @@ pub enum Event {
         tally: Tally,
         /// Whether it is an error stop.
         error: bool,
+    },
+    /// A block is complete; how long it took, where that is asked for.
+    BlockLasted {
+        /// How long, and which block.
+        span: Span,
+        /// The middle of all spans with it, the lower one of two.
+        middle: Span,
     },
     /// A block was voided: what it had does not count.
     BlockVoided {

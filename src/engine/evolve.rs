@@ -3,6 +3,7 @@
 use super::budget::Cost;
 use super::command::{Action, Command};
 use super::decide::evidence_digest;
+use super::durations::Middle;
 use super::event::{Event, Place};
 use super::facts::{Fact, FactKey, Known};
 use super::slice::{Breaker, Counts, Lane, Progress, Run, Slice, State, Stopped};
@@ -87,6 +88,12 @@ pub fn evolve(slice: &mut Slice, at: Time, event: &Event) {
             }
         }
         Event::BlockVoided { .. } => block_voided(slice, event),
+        Event::BlockLasted { span, middle } => {
+            slice.set_fact(FactKey::Lasted(*span), Fact::Lasted);
+            let count = slice.standing.middle.map_or(0, |middle| middle.count) + 1;
+            let span = *middle;
+            slice.standing.middle = Some(Middle { span, count });
+        }
         Event::SlotAgain {
             lane,
             stage,

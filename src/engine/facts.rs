@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::budget::Ledger;
+use super::durations::Span;
 use super::outage::{Tally, Window};
 
 /// What a fact is about.
@@ -20,6 +21,8 @@ pub enum FactKey {
     Drawn(u64),
     /// The task at a place among the pilots of an open frame.
     Pilot(u64),
+    /// How long a complete block took; the rows stand in this order.
+    Lasted(Span),
 }
 
 /// What is known.
@@ -34,6 +37,8 @@ pub enum Fact {
     Task(Known),
     /// The id of the task at a place.
     Place(String),
+    /// That a block took so long, which its key says.
+    Lasted,
 }
 
 /// What is known of a task that was not there when the study was registered.

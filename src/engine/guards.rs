@@ -10,7 +10,9 @@ use super::blocks;
 use super::command::Executed;
 use super::conditions::{self, Fired, World};
 use super::decide::Ruling;
+use super::durations;
 use super::event::Event;
+use super::fits;
 use super::lanes;
 use super::preflight::{self, Status};
 use super::probes;
@@ -210,18 +212,30 @@ fn switch(rules: &Rules, slice: &Slice) -> Result<(), Refusal> {
     }
 }
 
-/// Refuses a slot whose stage is not open.
+/// Refuses a slot whose stage is not open, and one that begins a block which would not end in time.
 fn stage(rules: &Rules, slice: &Slice, phase: Phase, arm: usize, at: Time) -> Result<(), Refusal> {
     let staged = !rules.protocol().stages.is_empty();
     if !staged || !phase.confirmatory || rules.protocol().allocation.by == OrderBy::Counts {
         return Ok(());
     }
-    match lanes::stage_of_next(rules, slice, phase, arm) {
-        Some(stage) if !is_open(rules, slice, stage, at) => Err(Refusal::StageClosed {
-            stage: rules.protocol().stages[stage].id.clone(),
-        }),
-        _ => Ok(()),
+    let plan = rules.plan_of(slice, true);
+    let Some(next) = lanes::next_of(slice, &plan, phase, arm) else {
+        return Ok(());
+    };
+    let stage = &rules.protocol().stages[next.stage];
+    let id = || stage.id.clone();
+    if !is_open(rules, slice, next.stage, at) {
+        return Err(Refusal::StageClosed { stage: id() });
     }
+    let Some(rule) = &stage.fits else {
+        return Ok(());
+    };
+    let estimate = durations::median(slice);
+    let fits = fits::fits(rule, estimate, rules.protocol().cutoff, at);
+    if fits || durations::has_begun(slice, &plan, plan.block(&next)) {
+        return Ok(());
+    }
+    Err(Refusal::DoesNotFit { stage: id() })
 }
 
 /// Records a reading of the world, where that is news.

@@ -10,7 +10,7 @@ use super::refusal::{Next, Refusal};
 use super::rules::{Phase, Rules};
 use super::slice::{Lane, Run, Slice, State, Turn};
 use crate::protocol::model::Serial;
-use crate::protocol::plan::Plan;
+use crate::protocol::plan::{Plan, Slot};
 use crate::units::RunId;
 
 /// Finds the slot that a start of an arm on a task would fill.
@@ -48,16 +48,10 @@ fn positions(plan: &Plan, phase: Phase, arm: usize) -> impl Iterator<Item = u64>
     (0..plan.repeats()).map(move |repeat| plan.position(phase.index, repeat, arm as u64))
 }
 
-/// Returns the stage of the first slot of an arm on a task that is not taken.
-pub(super) fn stage_of_next(
-    rules: &Rules,
-    slice: &Slice,
-    phase: Phase,
-    arm: usize,
-) -> Option<usize> {
-    let plan = rules.plan_of(slice, true);
-    let next = positions(&plan, phase, arm).find(|position| !is_taken(slice, &plan, *position));
-    next.map(|position| plan.slot(position).stage)
+/// Returns the first slot of an arm on a task that is not taken.
+pub(super) fn next_of(slice: &Slice, plan: &Plan, phase: Phase, arm: usize) -> Option<Slot> {
+    let next = positions(plan, phase, arm).find(|position| !is_taken(slice, plan, *position));
+    next.map(|position| plan.slot(position))
 }
 
 /// Pilots know no order: the first slot of the arm on the task that is not taken.

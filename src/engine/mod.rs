@@ -25,6 +25,7 @@ pub mod command;
 pub mod conditions;
 pub mod counts;
 pub mod decide;
+pub mod durations;
 pub mod event;
 pub mod evolve;
 pub mod facts;

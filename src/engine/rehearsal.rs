@@ -19,6 +19,7 @@ use op::{Op, Outcome, Timed, Wanted};
 
 use super::command::{Action, Cause, Command, Ending, Executed};
 use super::decide::{self, Ruling};
+use super::durations;
 use super::event::Event;
 use super::evolve;
 use super::facts::{Fact, FactKey};
@@ -284,6 +285,7 @@ impl<'r> Rehearsal<'r> {
                 evidence: None,
             });
             let ruling = decide::score(self.rules, &self.slice, run, diff, None, verdict);
+            let ruling = durations::noted(self.rules, &self.slice, self.at, ruling);
             self.keep(&command, ruling)?;
         }
         Ok(json!({ "ok": true, "status": self.status(run) }))

@@ -2,12 +2,14 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::budget::Cost;
 use super::command::{Cause, Ending, Evidence, Executed, Execution};
+use super::durations::{Middle, Side, Span};
 use super::event::{LaneId, Outcomes, Place};
 use super::facts::{Fact, FactKey};
 use super::outage::{Tally, Window};
@@ -69,6 +71,9 @@ pub struct Standing {
     /// How many deviations were recorded.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub deviations: u64,
+    /// The median of how long complete blocks took.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub middle: Option<Middle>,
     /// When the last slot ended.
     pub completed: Option<Time>,
     /// Which registered rule ended the study before its last slot had.
@@ -370,8 +375,12 @@ pub struct Slice {
     pub cells: BTreeMap<Cell, BTreeSet<RunId>>,
     /// The error stops of a window.
     pub stops: BTreeMap<Window, BTreeSet<RunId>>,
+    /// How long complete blocks took, as far as that was loaded.
+    pub spans: BTreeSet<Span>,
     /// Where the lanes that may start were looked up, so that the next one is there.
     pub looked_up: BTreeSet<Lookup>,
+    /// Beside which spans the next one was looked up.
+    pub spans_looked_up: BTreeSet<(Span, Side)>,
     /// Whether everything is there.
     pub whole: bool,
     /// What was changed since it was loaded, unless everything is there.
@@ -411,6 +420,8 @@ pub struct Missing {
     pub cells: BTreeSet<Cell>,
     /// Error stops of a window.
     pub stops: BTreeSet<Window>,
+    /// Neighbours of spans.
+    pub spans: BTreeSet<(Span, Side)>,
 }
 
 impl Missing {
@@ -476,6 +487,22 @@ impl Slice {
         found?.as_ref()
     }
 
+    /// Returns how long the next shorter or longer block took.
+    pub fn span_beside(&self, span: Span, side: Side) -> Option<Span> {
+        let lookup = (span, side);
+        if !self.spans_looked_up.contains(&lookup) {
+            self.miss(|missing| missing.spans.insert(lookup));
+        }
+        let found = match side {
+            Side::Longer => {
+                let longer = (Bound::Excluded(span), Bound::Unbounded);
+                self.spans.range(longer).next()
+            }
+            Side::Shorter => self.spans.range(..span).next_back(),
+        };
+        found.copied()
+    }
+
     /// Returns what ended in a window, if anything did.
     pub fn window(&self, window: Window) -> Option<&Tally> {
         match self.fact(&FactKey::Window(window))? {
@@ -515,10 +542,10 @@ impl Slice {
             position: 0,
         };
         let from = match after {
-            Some(turn) => std::ops::Bound::Excluded(turn),
-            None => std::ops::Bound::Included(first),
+            Some(turn) => Bound::Excluded(turn),
+            None => Bound::Included(first),
         };
-        let range = (from, std::ops::Bound::Unbounded);
+        let range = (from, Bound::Unbounded);
         let found = self.ready.range(range).next();
         found
             .filter(|(turn, _)| turn.stage == stage)
@@ -545,6 +572,9 @@ impl Slice {
     /// Puts a fact in its place.
     pub(super) fn set_fact(&mut self, key: FactKey, fact: Fact) {
         self.note(|changed| changed.facts.insert(key.clone()));
+        if let FactKey::Lasted(span) = &key {
+            self.spans.insert(*span);
+        }
         self.facts.insert(key, Some(fact));
     }
 

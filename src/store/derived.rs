@@ -77,6 +77,7 @@ impl Derived {
     ) -> Result<T> {
         // What was looked up may stand otherwise by now.
         self.slice.looked_up.clear();
+        self.slice.spans_looked_up.clear();
         loop {
             let answer = question(&self.slice);
             let missing = self.slice.missing();
@@ -122,6 +123,11 @@ impl Derived {
         for key in missing.facts {
             let fact = rows::fact(connection, &key)?;
             self.slice.facts.insert(key, fact);
+        }
+        for (span, side) in missing.spans {
+            let beside = rows::span_beside(connection, span, side)?;
+            self.slice.spans.extend(beside);
+            self.slice.spans_looked_up.insert((span, side));
         }
         for lookup in missing.ready {
             rows::load_ready(connection, &mut self.slice, lookup)?;

@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::fault::Fault;
+use crate::engine::durations::{Side, Span};
 use crate::engine::event::LaneId;
 use crate::engine::facts::{Fact, FactKey};
 use crate::engine::outage::Window;
@@ -296,6 +297,25 @@ pub(super) fn fact(connection: &Connection, key: &FactKey) -> Result<Option<Fact
     let key = write(key);
     let fact: Option<String> = statement.query_row([&key], |row| row.get(0)).optional()?;
     fact.map(|fact| read(&key, &fact)).transpose()
+}
+
+/// Returns how long the next shorter or longer block took. The keys stand in the order of the spans.
+pub(super) fn span_beside(connection: &Connection, span: Span, side: Side) -> Result<Option<Span>> {
+    let sql = match side {
+        Side::Longer => {
+            "SELECT key FROM facts WHERE key > ?1 AND key < '{\"lasted\":\"a' ORDER BY key LIMIT 1"
+        }
+        Side::Shorter => {
+            "SELECT key FROM facts WHERE key < ?1 AND key > '{\"lasted\":\"' ORDER BY key DESC LIMIT 1"
+        }
+    };
+    let mut statement = connection.prepare_cached(sql)?;
+    let key = write(&FactKey::Lasted(span));
+    let found: Option<String> = statement.query_row([&key], |row| row.get(0)).optional()?;
+    match found.map(|key| read(&key, &key)).transpose()? {
+        Some(FactKey::Lasted(span)) => Ok(Some(span)),
+        _ => Ok(None),
+    }
 }
 
 /// Saves a fact.

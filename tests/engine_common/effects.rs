@@ -85,6 +85,12 @@ fn effect(event: &Event) -> Option<String> {
             requeued,
             ..
         } => format!("block {block} void {voids} {requeued}"),
+        Event::BlockLasted { span, middle } => {
+            format!(
+                "block {} took {} middle {}",
+                span.block, span.lasted.0, middle.block
+            )
+        }
         Event::Spent {
             budget,
             per,

@@ -65,6 +65,7 @@ impl Part {
     /// Asks until nothing is missing for an answer.
     fn ask<T>(&mut self, question: impl Fn(&Slice) -> T) -> T {
         self.held.looked_up.clear();
+        self.held.spans_looked_up.clear();
         loop {
             let answer = question(&self.held);
             let missing = self.held.missing();
@@ -104,6 +105,11 @@ impl Part {
         for key in missing.facts {
             let fact = self.disk.fact(&key).cloned();
             self.held.facts.insert(key, fact);
+        }
+        for (span, side) in missing.spans {
+            let beside = self.disk.span_beside(span, side);
+            self.held.spans.extend(beside);
+            self.held.spans_looked_up.insert((span, side));
         }
         for lookup in missing.ready {
             self.load_ready(lookup);

@@ -72,8 +72,5 @@ fn unbuilt_words(draft: &Draft) -> Vec<String> {
         let part = stop.scope.is_some_and(|scope| scope != StopScope::Study);
         add(part, format!("/stops/{i}/scope"));
     }
-    for (i, stage) in draft.stages.iter().enumerate() {
-        add(stage.fits.is_some(), format!("/stages/{i}/fits"));
-    }
     found
 }
