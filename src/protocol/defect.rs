@@ -59,6 +59,7 @@ codes! {
     MissingKey, "missing-key", "A key that is required here is absent.";
     Type, "type", "A value has the wrong type.";
     Word, "word", "A word is not in the list of words that may stand here.";
+    NeverStarts, "never-starts", "A stage could never start.";
     Range, "range", "A number, duration or size is outside its range.";
     Literal, "literal", "A text is not spelled as a literal of its kind is.";
     Id, "id", "An identifier has characters that identifiers cannot have.";

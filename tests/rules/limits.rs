@@ -92,8 +92,8 @@ pub(super) fn past_cutoff(case: &Value) -> Value {
 
 pub(super) fn block_fits(case: &Value) -> Value {
     let margin = case["margin"].as_f64().unwrap().to_string();
-    let checked = staged(&[("stages.0.fits.margin", margin.into())]);
-    let rule = checked.registration.protocol.stages[0].fits.as_ref();
+    let checked = staged(&[("stages.1.fits.margin", margin.into())]);
+    let rule = checked.registration.protocol.stages[1].fits.as_ref();
     Value::from(fits::fits(
         rule.unwrap(),
         duration(&case["est_block_s"]),

@@ -417,14 +417,14 @@ fn stages(c: &mut Choices, fits: bool, reads: bool) -> Value {
     if reads {
         first = first.may(c, "opens", |_| "readings.quota.share < 0.5");
     }
+    let second = Table::default().with("id", "phase-2").with("repeats", 2);
+    let mut second = second.may(c, "opens", |_| "stages['phase-1'].complete && gates.go");
     if fits {
-        first = first.with(
+        second = second.with(
             "fits",
             json!({ "margin": c.pick(&["1.1", "2"]), "estimate": "median_complete_block" }),
         );
     }
-    let second = Table::default().with("id", "phase-2").with("repeats", 2);
-    let second = second.may(c, "opens", |_| "stages['phase-1'].complete && gates.go");
     json!([Value::from(first), Value::from(second)])
 }
 

@@ -30,11 +30,23 @@ impl Checker<'_> {
                 let before = self.defects.len();
                 scope.insert("stages".to_owned(), self.stages_before(draft, i));
                 let checked = self.stage(draft, &table, stage, &scope);
+                self.starts(draft, i, &table, stage);
                 self.opens_after(stage.opens.as_ref(), &names[i..], before);
                 checked
             })
             .collect();
         stages.into_iter().collect()
+    }
+
+    /// Refuses the first stage an estimate that only complete blocks before it could give.
+    fn starts(&mut self, draft: &Draft, i: usize, table: &str, stage: &draft::Stage) {
+        if i == 0 && stage.fits.is_some() && draft.cutoff.is_some() {
+            self.refuse(
+                Code::NeverStarts,
+                Place::Key(format!("{table}/fits")),
+                "no block is complete before the first stage, so nothing says whether one fits and none would start; remove `fits` here",
+            );
+        }
     }
 
     fn stage(
