@@ -28,6 +28,7 @@ fn help_of_every_verb() {
         "draw append",
         "reading add",
         "checkpoint",
+        "cost",
         "void",
         "deviate",
         "status",

@@ -100,6 +100,9 @@ pub(super) enum Verb {
         after_help = "Examples:\n  prereg checkpoint 12 passed\n  prereg checkpoint 12 failed --reason \"no plan was written\""
     )]
     Checkpoint(Checkpoint),
+    /// Reports what a run cost, where nothing had said it.
+    #[command(after_help = "Example:\n  prereg cost 12 \"1.25 USD\"")]
+    Cost(Cost),
     /// Voids a block by hand: what it had does not count, and it is executed again.
     #[command(
         after_help = "Example:\n  prereg void 7 --reason \"the disk of the machine was full\""
@@ -463,6 +466,19 @@ pub(super) enum Passed {
     Passed,
     /// It did not.
     Failed,
+}
+
+/// `cost`
+#[derive(Debug, Args)]
+pub(super) struct Cost {
+    /// The run's number.
+    pub run: RunId,
+    /// What it cost, such as `"1.25 USD"`.
+    pub cost: Money,
+    #[command(flatten)]
+    pub which: Which,
+    #[command(flatten)]
+    pub writes: Writes,
 }
 
 /// `void`

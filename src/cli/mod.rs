@@ -83,6 +83,7 @@ fn execute(cli: &Cli) -> Result<Reply, Failure> {
         Verb::Draw(args::Draw::Append(args)) => operator::append(args),
         Verb::Reading(args::Reading::Add(args)) => operator::add_reading(args),
         Verb::Checkpoint(args) => operator::checkpoint(args),
+        Verb::Cost(args) => operator::cost(args),
         Verb::Void(args) => operator::void(args),
         Verb::Deviate(args) => operator::deviate(args),
         Verb::Status(args) => inspect::status(args, cli.json),

@@ -1,5 +1,5 @@
 //! Verbs for what the world and the operator report: `breaker`, `switch`, `task add`, `draw append`,
-//! `reading add`, `checkpoint`, `void`, `deviate`.
+//! `reading add`, `checkpoint`, `cost`, `void`, `deviate`.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::args::{
-    AddReading, Append, Breaker, Checkpoint, Deviate, Hand, Lines, OnOff, Passed, Switch, Void,
+    AddReading, Append, Breaker, Checkpoint, Cost, Deviate, Hand, Lines, OnOff, Passed, Switch,
+    Void,
 };
 use super::elsewhere::{open, request};
 use super::input;
@@ -181,6 +182,21 @@ pub(super) fn checkpoint(args: &Checkpoint) -> Result<Reply, Failure> {
         &response,
         json!({ "run": args.run, "passed": passed }),
     ))
+}
+
+/// Reports what a run cost.
+pub(super) fn cost(args: &Cost) -> Result<Reply, Failure> {
+    let (run, cost) = (args.run, args.cost);
+    let mut store = open(&args.which)?;
+    let response = apply(
+        &mut store,
+        request(&args.writes, Action::Cost { run, cost }),
+    )?;
+    let text = match is_news(&response) {
+        true => format!("recorded    run {run} cost {cost}\n"),
+        false => "unchanged   the record says so already\n".to_owned(),
+    };
+    Ok(told(text, &response, json!({ "run": run, "cost": cost })))
 }
 
 /// Voids a block by hand.

@@ -80,6 +80,12 @@ impl Ledger {
             Cost::Unreadable => self.unreadable = true,
         }
     }
+
+    /// Takes note of what a run cost whose cost was unknown.
+    pub fn learn(&mut self, cost: Money) {
+        self.unknown = self.unknown.saturating_sub(1);
+        self.settled = self.settled.plus(cost);
+    }
 }
 
 /// Why a budget lets nothing start.
@@ -125,7 +131,9 @@ impl fmt::Display for Over {
                 write!(f, "{spent} of {max} reruns are used up")
             }
             Self::Hold => {
-                f.write_str("what some run cost is unknown, and starts wait until it is known")
+                f.write_str(
+                "what some run cost is unknown, and starts wait until `prereg cost RUN MONEY` says it",
+            )
             }
             Self::Stop => f.write_str("what some run cost is unknown, and that ends all starts"),
             Self::Unreadable => f.write_str(

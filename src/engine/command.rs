@@ -102,6 +102,13 @@ pub enum Action {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         note: Option<String>,
     },
+    /// Reports what a run cost whose cost was unknown when it ended.
+    Cost {
+        /// The run.
+        run: RunId,
+        /// What it cost.
+        cost: Money,
+    },
     /// Asks for another attempt at the slot of a run that is unjudged.
     Retry {
         /// The run.
@@ -173,6 +180,7 @@ impl Action {
             | Self::Score { run, .. }
             | Self::Close { run, .. }
             | Self::Checkpoint { run, .. }
+            | Self::Cost { run, .. }
             | Self::Retry { run }
             | Self::Expire { run } => Some(*run),
             _ => None,

@@ -390,8 +390,7 @@ pub(super) fn counted(
     tasks.into_iter().filter_map(stands).collect()
 }
 
-/// Returns the task and arm that may start next in the registered plan, given what a start of them
-/// would be answered.
+/// Returns the first task of the draw with slots that have not ended.
 pub(super) fn first_open(rules: &Rules, slice: &Slice, at: Time) -> Option<String> {
     let view = View {
         rules,

@@ -77,6 +77,7 @@ pub fn decide(rules: Option<&Rules>, slice: &Slice, command: &Command) -> Ruling
         Action::Close { run, cause, .. } => close(rules, slice, *run, *cause),
         Action::Expire { run } => expire(rules, slice, *run, at),
         Action::Checkpoint { run, passed, .. } => checkpoint(rules, slice, *run, *passed),
+        Action::Cost { run, cost } => learn_cost(rules, slice, *run, *cost),
         Action::Retry { run } => retry(rules, slice, *run),
         Action::Breaker { open } => breaker(rules, slice, *open),
         Action::Session {} => guards::session(rules, slice, at),
@@ -173,7 +174,6 @@ pub enum Peek {
 
 /// Says what may start next; says so exactly when `decide` would grant it. Never recorded.
 pub fn peek(rules: &Rules, slice: &Slice, at: Time) -> Peek {
-    let live = &slice.standing.live;
     if slice.standing.registered.is_none() {
         return Peek::Wait;
     }
@@ -181,14 +181,8 @@ pub fn peek(rules: &Rules, slice: &Slice, at: Time) -> Peek {
     if slice.standing.slots_ended >= plan.len() {
         return Peek::Complete;
     }
-    if let Some((run, _)) = live
-        .iter()
-        .find(|(_, started_at)| rules.is_stale(**started_at, at))
-    {
-        return Peek::Expire(*run);
-    }
-    if live.len() as u64 >= u64::from(rules.protocol().allocation.runs_max) {
-        return Peek::Wait;
+    if let Some(first) = unready(rules, slice, at) {
+        return first;
     }
     if goes_by_counts(rules) {
         return peek_by_counts(rules, slice, at);
@@ -233,19 +227,41 @@ fn peek_by_counts(rules: &Rules, slice: &Slice, at: Time) -> Peek {
     held.map_or(Peek::Wait, Peek::Refused)
 }
 
-/// Says which pilot slot may start next, in the order of the pilot plan.
-pub fn peek_pilot(rules: &Rules, slice: &Slice) -> Option<Next> {
+/// Says which pilot slot may start next, in the order of the pilot plan. Never recorded.
+pub fn peek_pilot(rules: &Rules, slice: &Slice, at: Time) -> Peek {
+    if let Some(first) = unready(rules, slice, at) {
+        return first;
+    }
     let plan = rules.plan_of(slice, false);
     let draft = slice.standing.draft;
     let is_free = |number: &u64| {
-        let id = LaneId {
-            draft,
-            number: *number,
-        };
-        slice.lane(id).is_none_or(|lane| lane.ready().is_some())
+        let number = *number;
+        let lane = slice.lane(LaneId { draft, number });
+        goes_by_counts(rules) || lane.is_none_or(|lane| lane.ready().is_some())
     };
-    let free = (0..plan.len()).find(is_free)?;
-    lanes::next_at(rules, slice, false, free)
+    let free = (0..plan.len()).filter(is_free);
+    for next in free.filter_map(|position| lanes::next_at(rules, slice, false, position)) {
+        match start(rules, slice, &next.task, &next.arm, &Executed::Here, at) {
+            Ok(_) => return Peek::Start(next),
+            Err(Refusal::SlotsUsed { .. }) => {}
+            Err(refusal) => return Peek::Refused(refusal),
+        }
+    }
+    match slice.standing.live.is_empty() {
+        true => Peek::Complete,
+        false => Peek::Wait,
+    }
+}
+
+/// Returns what stands before any start: a run whose deadline has passed, or as many live runs as may
+/// be.
+fn unready(rules: &Rules, slice: &Slice, at: Time) -> Option<Peek> {
+    let mut live = slice.standing.live.iter();
+    if let Some((run, _)) = live.find(|(_, started_at)| rules.is_stale(**started_at, at)) {
+        return Some(Peek::Expire(*run));
+    }
+    let runs_max = u64::from(rules.protocol().allocation.runs_max);
+    (slice.standing.live.len() as u64 >= runs_max).then_some(Peek::Wait)
 }
 
 fn goes_by_counts(rules: &Rules) -> bool {
@@ -716,6 +732,21 @@ fn checkpoint(rules: &Rules, slice: &Slice, run: RunId, passed: bool) -> Ruling 
         return Err(Refusal::CheckpointExists { run });
     }
     Ok(vec![Event::Checked { run, passed }])
+}
+
+/// Takes note of what an ended run cost, where nothing had said it.
+fn learn_cost(rules: &Rules, slice: &Slice, run: RunId, cost: Money) -> Ruling {
+    let found = known(slice, run)?;
+    match (found.state, found.cost) {
+        (State::Live, _) => Err(Refusal::NotEnded { run }),
+        (_, Cost::Known(same)) if same == cost => Ok(Vec::new()),
+        (_, Cost::Unknown) => {
+            let mut events = vec![Event::Priced { run, cost }];
+            events.extend(spending::learnt(rules, slice, found, cost));
+            Ok(events)
+        }
+        _ => Err(Refusal::CostStands { run }),
+    }
 }
 
 /// Lets the slot of an unjudged run wait for another attempt, because a person asks for it. A pilot

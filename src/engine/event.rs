@@ -9,7 +9,7 @@ use super::budget::{Cost, Ledger};
 use super::command::{Cause, Executed};
 use super::durations::Span;
 use super::outage::{Tally, Window};
-use crate::units::{Digest, RunId};
+use crate::units::{Digest, Money, RunId};
 
 /// The outcomes of a run by id; null where a value is missing.
 pub type Outcomes = BTreeMap<String, Value>;
@@ -78,7 +78,7 @@ pub enum Event {
         /// Why.
         cause: Cause,
     },
-    /// A run counts no more: its block was voided.
+    /// A run counts no more: its block was voided, or an outage took it out.
     Voided {
         /// The run.
         run: RunId,
@@ -93,6 +93,13 @@ pub enum Event {
         tally: Tally,
         /// Whether it is an error stop.
         error: bool,
+    },
+    /// It became known what a run had cost.
+    Priced {
+        /// The run.
+        run: RunId,
+        /// What it cost.
+        cost: Money,
     },
     /// A block is complete; how long it took, where that is asked for.
     BlockLasted {

@@ -88,6 +88,9 @@ pub fn evolve(slice: &mut Slice, at: Time, event: &Event) {
             }
         }
         Event::BlockVoided { .. } => block_voided(slice, event),
+        Event::Priced { run, cost } => {
+            slice.change_run(*run, |run| run.cost = Cost::Known(*cost));
+        }
         Event::BlockLasted { span, middle } => {
             slice.set_fact(FactKey::Lasted(*span), Fact::Lasted);
             let count = slice.standing.middle.map_or(0, |middle| middle.count) + 1;

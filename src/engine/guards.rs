@@ -60,16 +60,6 @@ pub(super) fn admissible(
     Ok(Some((phase, listed)))
 }
 
-/// Passes a start of an arm through the guards that look neither at the task nor at the slot.
-pub fn passed_by(rules: &Rules, slice: &Slice, arm: &str, at: Time) -> Result<(), Refusal> {
-    switch(rules, slice)?;
-    breaker(rules, slice, arm)?;
-    readiness(rules, slice)?;
-    probes(rules, slice)?;
-    conditions(rules, slice, at, true)?;
-    cutoff(rules, at)
-}
-
 /// Passes the beginning of a session through the stops that are looked at then.
 pub(super) fn session(rules: &Rules, slice: &Slice, at: Time) -> Ruling {
     switch(rules, slice)?;

@@ -187,7 +187,7 @@ pub(super) fn is_of_voided_block(slice: &Slice, run: &Run) -> bool {
 }
 
 /// Returns what follows where some runs are no attempts at all: they are void, and their slots wait
-/// again unless other attempts have decided them. `ending` is among them if it ends only now.
+/// again unless other attempts have decided them.
 pub(super) fn void_runs(
     slice: &Slice,
     void: &BTreeSet<RunId>,

@@ -9,9 +9,14 @@
 //! A decision costs look-ups, never history: the slice holds the standing, which is bounded by
 //! the protocol, and the few runs and lanes that the command touches.
 //!
-//! The rules that need no slice stand by themselves: who may write (`actors`), how long to wait
-//! (`backoff`), how far blocks have come (`blocks`), what may be spent (`budget`), whether a block ends
-//! in time (`fits`), what preflights (`preflight`) and probes (`probes`) say.
+//! The guards of a start stand in `guards`, the orders in `lanes` (by plan) and `counts`, voids in
+//! `outage`, growing studies in `tasks`, what is spent in `spending`, how long blocks took in
+//! `durations`, how far they have come in `blocks`; `observation` reads an arm's own output.
+//!
+//! The rules that need no slice stand by themselves: who may write (`actors`), what follows an attempt
+//! (`attempts`), how long to wait (`backoff`), what may be spent (`budget`), when readings let starts
+//! through (`conditions`), whether a block ends in time (`fits`), what preflights (`preflight`) and
+//! probes (`probes`) say.
 //!
 //! A protocol is sound if it passed its check and what its rules can lead to: [`modelcheck`] plays
 //! it, and [`sound`] tells what was found as defects.

@@ -309,8 +309,8 @@ fn is_first(place: &usize) -> bool {
     *place == 0
 }
 
-/// Where a lane stands among those that may start: by stage, then requeued blocks, then the others,
-/// each by position.
+/// Where a lane stands among those of its stage that may start: requeued blocks first, then the
+/// others, each by position. Between stages `lanes` decides, by the same two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Turn {
     /// The stage.

@@ -7,6 +7,7 @@ use super::refusal::Refusal;
 use super::rules::Rules;
 use super::slice::{Run, Slice};
 use crate::protocol::model::{Budget, BudgetPer};
+use crate::units::Money;
 
 /// Refuses a start of an arm that a budget does not allow.
 pub(super) fn guard(
@@ -42,6 +43,16 @@ pub(super) fn settled(rules: &Rules, slice: &Slice, run: &Run, cost: Cost) -> Ve
     }
     changed(rules, slice, &run.task, &run.arm, |ledger| {
         ledger.settle(cost)
+    })
+}
+
+/// Returns what it does to the ledgers that the cost of an ended run becomes known.
+pub(super) fn learnt(rules: &Rules, slice: &Slice, run: &Run, cost: Money) -> Vec<Event> {
+    if run.place.is_none() {
+        return Vec::new();
+    }
+    changed(rules, slice, &run.task, &run.arm, |ledger| {
+        ledger.learn(cost)
     })
 }
 

@@ -689,18 +689,12 @@ impl Dispatcher<'_> {
             // Read fresh before each start.
             writer.apply(request(self.session.actor, switch))?;
         }
-        if self.session.pilot {
-            return match writer.peek_pilot()? {
-                Some(next) => match writer.passed_by(&next.arm)? {
-                    Ok(()) => self.start(writer, &next.task, &next.arm),
-                    Err(refusal) => Ok(Granted::Refused(refusal)),
-                },
-                None if writer.standing().live.is_empty() => Ok(Granted::Complete),
-                None => Ok(Granted::Nothing),
-            };
-        }
         loop {
-            match writer.peek()? {
+            let peek = match self.session.pilot {
+                true => writer.peek_pilot()?,
+                false => writer.peek()?,
+            };
+            match peek {
                 Peek::Complete => return Ok(Granted::Complete),
                 Peek::Wait => return Ok(Granted::Nothing),
                 Peek::Refused(refusal) => return Ok(Granted::Refused(refusal)),
@@ -712,11 +706,13 @@ impl Dispatcher<'_> {
         }
     }
 
+    /// Grants a slot, or first a control of its task. Pilots have no controls before them.
     fn grant_slot(&self, writer: &mut Writer<'_>, next: &Next) -> Result<Granted, Fault> {
         if !self.is_ours(&next.arm) {
             return Ok(Granted::Nothing);
         }
-        for control in &self.executor.rules.protocol().controls {
+        let controls = &self.executor.rules.protocol().controls;
+        for control in controls.iter().filter(|_| !self.session.pilot) {
             match writer.newest_control(&next.task, &control.id)? {
                 Some(run) if !run.is_closed() => return Ok(Granted::Nothing),
                 Some(run)

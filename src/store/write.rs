@@ -10,8 +10,7 @@ use super::derived::{self, Derived};
 use super::{Fault, Flush, Result, Store, current_rules, rows};
 use crate::engine::command::{Action, Command};
 use crate::engine::decide::{self, Peek, Ruling};
-use crate::engine::guards;
-use crate::engine::refusal::{Next, Refusal};
+use crate::engine::refusal::Refusal;
 use crate::engine::rules::Rules;
 use crate::engine::slice::{Run, Slice, Standing, State};
 use crate::protocol::frame::Task;
@@ -197,15 +196,6 @@ impl Writer<'_> {
         })
     }
 
-    /// Passes a start of an arm through the guards that look neither at its task nor at its slot.
-    pub fn passed_by(&mut self, arm: &str) -> Result<std::result::Result<(), Refusal>> {
-        let Some(rules) = self.rules()? else {
-            return Ok(Err(Refusal::NotOpened {}));
-        };
-        let at = self.now.max(self.derived.slice.standing.at);
-        Ok(guards::passed_by(&rules, &self.derived.slice, arm, at))
-    }
-
     /// Says what may start next in the registered plan.
     pub fn peek(&mut self) -> Result<Peek> {
         let Some(rules) = self.rules()? else {
@@ -216,11 +206,12 @@ impl Writer<'_> {
     }
 
     /// Says which pilot slot may start next, in the order of the pilot plan.
-    pub fn peek_pilot(&mut self) -> Result<Option<Next>> {
+    pub fn peek_pilot(&mut self) -> Result<Peek> {
         let Some(rules) = self.rules()? else {
-            return Ok(None);
+            return Ok(Peek::Wait);
         };
-        self.ask(|slice| decide::peek_pilot(&rules, slice))
+        let at = self.now.max(self.derived.slice.standing.at);
+        self.ask(|slice| decide::peek_pilot(&rules, slice, at))
     }
 
     /// Says what the answer to an action would be, and records nothing.

@@ -85,6 +85,7 @@ fn effect(event: &Event) -> Option<String> {
             requeued,
             ..
         } => format!("block {block} void {voids} {requeued}"),
+        Event::Priced { run, cost } => format!("run {run} cost {}", cost.0),
         Event::BlockLasted { span, middle } => {
             format!(
                 "block {} took {} middle {}",

@@ -159,6 +159,7 @@ pub fn happened(event: &Event, full: bool) -> String {
             let what = if *requeued { "again" } else { "missing" };
             format!("block {block} {what}")
         }
+        Event::Priced { run, cost } => format!("run {run} cost {cost}"),
         Event::BlockLasted { span, .. } => format!("block {} took {}", span.block, span.lasted.0),
         Event::Counted { ended, .. } => format!("{ended} slots ended"),
         Event::Read { id, .. } => format!("read {id}"),
