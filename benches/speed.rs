@@ -280,7 +280,7 @@ fn transaction() {
 }
 
 fn turn(writer: &mut Writer<'_>, next: &mut u64) -> Result<(), prereg::store::Fault> {
-    use prereg::engine::decide::Peek;
+    use prereg::engine::start::Peek;
     use prereg::units::RunId;
     if *next > 1 {
         let run = RunId(*next - 1);

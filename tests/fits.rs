@@ -10,8 +10,9 @@ use std::cell::Cell;
 use std::path::Path;
 
 use prereg::engine::command::{Action, Ending, Evidence, Executed, Execution};
-use prereg::engine::decide::{Peek, Ruling};
+use prereg::engine::decide::Ruling;
 use prereg::engine::refusal::Refusal;
+use prereg::engine::start::Peek;
 use prereg::folder::DiskFolder;
 use prereg::protocol::check::check;
 use prereg::store::{Request, Store, Verification, verify};

@@ -10,10 +10,10 @@ use engine_common::random::{Random, any_drafts, any_move, any_pause};
 use engine_common::{Draft, Move, World};
 use part::Part;
 use prereg::engine::blocks::{self, Block};
-use prereg::engine::decide::{self, Peek};
 use prereg::engine::event::Event;
 use prereg::engine::rules::Phase;
 use prereg::engine::slice::{Slice, State};
+use prereg::engine::start::{self, Peek};
 use prereg::units::RunId;
 
 #[test]
@@ -55,7 +55,7 @@ fn a_part_of_a_record_decides_as_the_whole() {
                 assert_eq!(by_part, world.give(&wanted), "{wanted:?}");
                 let peek = world
                     .rules()
-                    .map(|rules| decide::peek(rules, &world.slice, world.at));
+                    .map(|rules| start::peek(rules, &world.slice, world.at));
                 assert_eq!(part.peek(&world), peek, "after {wanted:?}");
                 part.agrees(&world.slice);
             }
@@ -168,7 +168,7 @@ fn attempts_and_live_runs_never_exceed_what_is_registered() {
 fn peek_says_start_exactly_when_a_start_would_be_granted() {
     histories(|_, _, _, after| {
         let Some(rules) = after.rules() else { return };
-        let peek = decide::peek(rules, &after.slice, after.at);
+        let peek = start::peek(rules, &after.slice, after.at);
         if let Peek::Expire(run) = peek {
             assert!(granted(after, &Move::Expire(run.0)));
             return;

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use engine_common::design::{Design, HOUR};
 use engine_common::histories::{granted, histories, placed};
 use engine_common::{Move, Report, World};
-use prereg::engine::decide::{self, Peek};
+use prereg::engine::start::{self, Peek};
 use prereg::units::RunId;
 
 /// Ends every run that is open, so that nothing is waited for.
@@ -78,7 +78,7 @@ fn goes_on(world: &mut World<'_>) {
     let mut helped = 0;
     settle(world);
     for _ in 0..200 {
-        match decide::peek(rules, &world.slice, world.at) {
+        match start::peek(rules, &world.slice, world.at) {
             Peek::Complete => break,
             Peek::Start(next) => {
                 let given = world.give(&Move::Start(next.task, next.arm));

@@ -14,9 +14,9 @@ use engine_common::gates::Opens;
 use engine_common::random::{Random, any_drafts, any_move, any_pause, any_plain, any_report};
 use engine_common::words::answered;
 use engine_common::{Draft, Given, Move, Report, World};
-use prereg::engine::decide::{self, Peek};
 use prereg::engine::event::Event;
 use prereg::engine::slice::{Slice, State};
+use prereg::engine::start::{self, Peek};
 use prereg::protocol::model::ArmsOrder;
 use serde_json::Value;
 
@@ -178,7 +178,7 @@ fn executed(design: &Design, random: &mut Random) -> BTreeMap<u64, (String, Stri
             .filter(|run| !run.is_closed())
             .map(|run| (run.run.0, run.state))
             .collect();
-        let wanted = match decide::peek(&drafts[0].rules, &world.slice, world.at) {
+        let wanted = match start::peek(&drafts[0].rules, &world.slice, world.at) {
             Peek::Complete => break,
             Peek::Start(next) if open.is_empty() || random.chance(6) => {
                 Move::Start(next.task, next.arm)

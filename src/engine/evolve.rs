@@ -2,8 +2,8 @@
 
 use super::budget::Cost;
 use super::command::{Action, Command};
-use super::decide::evidence_digest;
 use super::durations::Middle;
+use super::ending::evidence_digest;
 use super::event::{Event, Place};
 use super::facts::{Fact, FactKey, Known};
 use super::slice::{Breaker, Counts, Lane, Progress, Run, Slice, State, Stopped};

@@ -21,7 +21,7 @@ use super::rules::{Phase, Rules};
 use super::slice::{Slice, SwitchSaid};
 use super::spending;
 use crate::protocol::frame::Task;
-use crate::protocol::model::{OrderBy, Stop, StopAt};
+use crate::protocol::model::{Stop, StopAt};
 use crate::units::Time;
 
 /// Passes a start through the guards before its slot is looked for; returns what the task is for
@@ -205,7 +205,7 @@ fn switch(rules: &Rules, slice: &Slice) -> Result<(), Refusal> {
 /// Refuses a slot whose stage is not open, and one that begins a block which would not end in time.
 fn stage(rules: &Rules, slice: &Slice, phase: Phase, arm: usize, at: Time) -> Result<(), Refusal> {
     let staged = !rules.protocol().stages.is_empty();
-    if !staged || !phase.confirmatory || rules.protocol().allocation.by == OrderBy::Counts {
+    if !staged || !phase.confirmatory || rules.goes_by_counts() {
         return Ok(());
     }
     let plan = rules.plan_of(slice, true);

@@ -4,12 +4,13 @@
 //!
 //! - [`decide`](decide::decide) answers it: events, or a refusal that changes nothing,
 //! - [`evolve`](evolve::evolve) applies an event, and is the only fold there is,
-//! - [`peek`](decide::peek) says what may start next, and is never recorded.
+//! - [`peek`](start::peek) says what may start next, and is never recorded.
 //!
 //! A decision costs look-ups, never history: the slice holds the standing, which is bounded by
 //! the protocol, and the few runs and lanes that the command touches.
 //!
-//! The guards of a start stand in `guards`, the orders in `lanes` (by plan) and `counts`, voids in
+//! What is asked for is answered in `start` (runs), `ending` (endings, scores, closings) and `hands`
+//! (what people report). The guards of a start stand in `guards`, the orders in `lanes` (by plan) and `counts`, voids in
 //! `outage`, growing studies in `tasks`, what is spent in `spending`, how long blocks took in
 //! `durations`, how far they have come in `blocks`; `observation` reads an arm's own output.
 //!
@@ -31,11 +32,13 @@ pub mod conditions;
 pub mod counts;
 pub mod decide;
 pub mod durations;
+pub mod ending;
 pub mod event;
 pub mod evolve;
 pub mod facts;
 pub mod fits;
 pub mod guards;
+mod hands;
 mod lanes;
 pub mod modelcheck;
 pub mod observation;
@@ -49,4 +52,5 @@ pub mod scoring;
 pub mod slice;
 pub mod sound;
 mod spending;
+pub mod start;
 mod tasks;

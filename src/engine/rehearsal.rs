@@ -20,6 +20,7 @@ use op::{Op, Outcome, Timed, Wanted};
 use super::command::{Action, Cause, Command, Ending, Executed};
 use super::decide::{self, Ruling};
 use super::durations;
+use super::ending;
 use super::event::Event;
 use super::evolve;
 use super::facts::{Fact, FactKey};
@@ -27,6 +28,7 @@ use super::refusal::Refusal;
 use super::rules::Rules;
 use super::scoring::Verdict;
 use super::slice::{Run, Slice, State};
+use super::start;
 use crate::units::{Digest, RunId, Time};
 
 /// A rehearsal under way.
@@ -218,7 +220,7 @@ impl<'r> Rehearsal<'r> {
         let elsewhere = Executed::Elsewhere(None);
         let admitted = pair.each_ref().map(|Wanted { task, arm }| {
             self.expire(&self.command(start_of(task, arm)));
-            decide::admit(self.rules, &self.slice, task, arm, &elsewhere, self.at)
+            start::admit(self.rules, &self.slice, task, arm, &elsewhere, self.at)
         });
         let [first, second] = pair;
         let [one, other] = admitted;
@@ -226,7 +228,7 @@ impl<'r> Rehearsal<'r> {
             let command = self.command(start_of(task, arm));
             let (rules, slice, at) = (self.rules, &self.slice, self.at);
             let commit =
-                |admitted| decide::commit(rules, slice, task, arm, &elsewhere, admitted, at);
+                |admitted| start::commit(rules, slice, task, arm, &elsewhere, admitted, at);
             let ruling = admitted.and_then(commit);
             let kept = self.keep(&command, ruling).map_err(Refused::from);
             Said::from(kept.map(|events| self.started(&events)))
@@ -260,7 +262,7 @@ impl<'r> Rehearsal<'r> {
         let diff = diff.then(|| Digest::of(&[]));
         let known = self.slice.run(run).filter(|run| !run.is_closed());
         if let (Some(known), Some(_)) = (known, diff) {
-            decide::diff_kept(self.rules, &self.slice, known)?;
+            ending::diff_kept(self.rules, &self.slice, known)?;
         }
         if known.is_none_or(|run| run.state == State::Live) {
             let ending = Ending {
@@ -284,7 +286,7 @@ impl<'r> Rehearsal<'r> {
                 diff,
                 evidence: None,
             });
-            let ruling = decide::score(self.rules, &self.slice, run, diff, None, verdict);
+            let ruling = ending::score(self.rules, &self.slice, run, diff, None, verdict);
             let ruling = durations::noted(self.rules, &self.slice, self.at, ruling);
             self.keep(&command, ruling)?;
         }

@@ -12,7 +12,7 @@ use super::observation::Observer;
 use super::scoring::Scorer;
 use super::slice::Slice;
 use crate::protocol::frame::{self, Task};
-use crate::protocol::model::{Protocol, SplitKind};
+use crate::protocol::model::{OrderBy, Protocol, SplitKind};
 use crate::protocol::plan::Plan;
 use crate::protocol::registration::Registration;
 use crate::units::{Digest, Time};
@@ -126,6 +126,11 @@ impl Rules {
     /// Returns whether the draw is appended in batches.
     pub fn grows(&self) -> bool {
         self.protocol().draw.grows
+    }
+
+    /// Returns whether an arm's turn goes by what the other arm has ended, and not by the plan.
+    pub fn goes_by_counts(&self) -> bool {
+        self.protocol().allocation.by == OrderBy::Counts
     }
 
     /// Returns a task of the frame as it stands.

@@ -9,10 +9,11 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::derived::{self, Derived};
 use super::{Fault, Flush, Result, Store, current_rules, rows};
 use crate::engine::command::{Action, Command};
-use crate::engine::decide::{self, Peek, Ruling};
+use crate::engine::decide::{self, Ruling};
 use crate::engine::refusal::Refusal;
 use crate::engine::rules::Rules;
 use crate::engine::slice::{Run, Slice, Standing, State};
+use crate::engine::start::{self, Peek};
 use crate::protocol::frame::Task;
 use crate::record::entry::{self, Answer, Head};
 use crate::record::version;
@@ -202,7 +203,7 @@ impl Writer<'_> {
             return Ok(Peek::Wait);
         };
         let at = self.now.max(self.derived.slice.standing.at);
-        self.ask(|slice| decide::peek(&rules, slice, at))
+        self.ask(|slice| start::peek(&rules, slice, at))
     }
 
     /// Says which pilot slot may start next, in the order of the pilot plan.
@@ -211,7 +212,7 @@ impl Writer<'_> {
             return Ok(Peek::Wait);
         };
         let at = self.now.max(self.derived.slice.standing.at);
-        self.ask(|slice| decide::peek_pilot(&rules, slice, at))
+        self.ask(|slice| start::peek_pilot(&rules, slice, at))
     }
 
     /// Says what the answer to an action would be, and records nothing.

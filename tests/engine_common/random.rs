@@ -2,8 +2,8 @@
 //! purely random commands mostly meet runs that do not exist.
 
 use prereg::engine::command::Cause;
-use prereg::engine::decide::{self, Peek};
 use prereg::engine::slice::{Run, State};
+use prereg::engine::start::{self, Peek};
 use prereg::protocol::model::{ArmsOrder, Axis, BlockKind, LateReport, ScoreWord, Serial};
 use prereg::units::{Micros, Time};
 
@@ -241,7 +241,7 @@ fn any_start(random: &mut Random, world: &World<'_>) -> Move {
     let design = world.design();
     if let (Some(rules), Some(_)) = (world.rules(), world.slice.standing.registered)
         && random.chance(7)
-        && let Peek::Start(next) = decide::peek(rules, &world.slice, world.at)
+        && let Peek::Start(next) = start::peek(rules, &world.slice, world.at)
     {
         return Move::Start(next.task, next.arm);
     }

@@ -1,10 +1,11 @@
 //! Moves and answers as text, so that a test reads as a table.
 
 use prereg::engine::command::Cause;
-use prereg::engine::decide::{self, Peek, Ruling};
+use prereg::engine::decide::Ruling;
 use prereg::engine::event::Event;
 use prereg::engine::refusal::{Next, Refusal};
 use prereg::engine::slice::State;
+use prereg::engine::start::{self, Peek};
 use prereg::units::Micros;
 
 use super::design::Design;
@@ -43,7 +44,7 @@ fn row_answer(world: &mut World<'_>, command: &str) -> String {
     }
     if command == "peek" {
         let rules = world.rules().unwrap();
-        return peeked(&decide::peek(rules, &world.slice, world.at));
+        return peeked(&start::peek(rules, &world.slice, world.at));
     }
     answered(&world.give(&read(command)), false)
 }

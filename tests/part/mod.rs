@@ -2,10 +2,11 @@
 //! does it.
 
 use prereg::engine::command::{Action, Command};
-use prereg::engine::decide::{self, Peek, Ruling};
+use prereg::engine::decide::{self, Ruling};
 use prereg::engine::evolve;
 use prereg::engine::rules::Rules;
 use prereg::engine::slice::{Lookup, Missing, Slice, Turn};
+use prereg::engine::start::{self, Peek};
 
 use crate::engine_common::{Given, Move, World};
 
@@ -40,7 +41,7 @@ impl Part {
     /// Says what may start next by what is loaded for it.
     pub(crate) fn peek(&mut self, world: &World<'_>) -> Option<Peek> {
         let rules = world.rules()?;
-        Some(self.ask(|slice| decide::peek(rules, slice, world.at)))
+        Some(self.ask(|slice| start::peek(rules, slice, world.at)))
     }
 
     fn answer(&mut self, rules: Option<&Rules>, command: &Command) -> Ruling {

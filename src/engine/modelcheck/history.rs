@@ -9,7 +9,6 @@ use crate::engine::outage::{self, Window};
 use crate::engine::refusal::Refusal;
 use crate::engine::rules::Rules;
 use crate::engine::slice::{Run, State};
-use crate::protocol::model::OrderBy;
 use crate::units::{RunId, Time};
 
 use super::search::{is_blind, stuck};
@@ -354,7 +353,7 @@ fn void(rules: &Rules, after: &World, window: Window, events: &[Event]) -> Optio
         more => return Some(format!("{more} blocks are void")),
     }
     let slice = &after.slice;
-    let by_counts = rules.protocol().allocation.by == OrderBy::Counts;
+    let by_counts = rules.goes_by_counts();
     let runs: Vec<&Run> = if by_counts {
         let stops = slice.error_stops(window).filter_map(|run| slice.run(run));
         stops

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::engine::budget::Cost;
 use crate::engine::command::{Action, Cause, Command, Ending, Executed};
 use crate::engine::decide::{self, Ruling};
+use crate::engine::ending;
 use crate::engine::event::Event;
 use crate::engine::evolve;
 use crate::engine::observation::Facts;
@@ -193,7 +194,7 @@ impl World {
             readings: BTreeMap::new(),
         };
         let ending = Ending::default();
-        let ended = decide::finish(rules, &after.slice, run, &ending, at, |_| facts);
+        let ended = ending::finish(rules, &after.slice, run, &ending, at, |_| facts);
         let mut all = ended.unwrap_or_default();
         after.evolve(&all);
         let is_open = |world: &Self| {
@@ -205,7 +206,7 @@ impl World {
                 true => Verdict::Unjudged(Cause::Infra),
                 false => Verdict::Scored(BTreeMap::new()),
             };
-            let scored = decide::score(rules, &after.slice, run, None, None, |_| verdict);
+            let scored = ending::score(rules, &after.slice, run, None, None, |_| verdict);
             let events = scored.unwrap_or_default();
             after.evolve(&events);
             all.extend(events);
