@@ -11,11 +11,14 @@
 #![expect(clippy::print_stdout, reason = "a bench prints its figures")]
 #![expect(clippy::float_arithmetic, reason = "ratios are figures, not decisions")]
 
+mod common;
+
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Instant;
 
+use common::{ROUNDS, command, compare, installed, median, time};
 use prereg::engine::command::{Action, Ending, Evidence, Executed, Execution};
 use prereg::engine::modelcheck::{self, Weakness};
 use prereg::protocol::check;
@@ -23,8 +26,6 @@ use prereg::runner::clock;
 use prereg::store::{Request, Store, Writer};
 use tempfile::TempDir;
 
-/// How many rounds a comparison has.
-const ROUNDS: usize = 7;
 /// How many runs the launched study has.
 const RUNS: usize = 2000;
 
@@ -81,73 +82,6 @@ fn study(folder: &Path, tasks: usize) {
         .collect();
     fs::write(folder.join("tasks.jsonl"), frame).unwrap();
     fs::write(folder.join("speed.toml"), PROTOCOL).unwrap();
-}
-
-/// Makes a command line, with the priority that was asked for.
-fn command(line: &str) -> Command {
-    let priority = std::env::var("BENCH_PRIO").unwrap_or_default();
-    let mut words = priority.split_whitespace().chain(line.split_whitespace());
-    let mut command = Command::new(words.next().unwrap());
-    command
-        .args(words)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    command
-}
-
-fn time(mut command: Command) -> f64 {
-    let started = Instant::now();
-    assert!(command.status().unwrap().success(), "{command:?}");
-    started.elapsed().as_secs_f64()
-}
-
-fn installed(program: &str) -> bool {
-    let found = Command::new("sh")
-        .args(["-c", &format!("command -v {program}")])
-        .stdout(Stdio::null())
-        .status();
-    let there = found.is_ok_and(|status| status.success());
-    if !there {
-        println!("  {program} is not installed: left out");
-    }
-    there
-}
-
-fn median(mut values: Vec<f64>) -> (f64, f64, f64) {
-    values.sort_by(f64::total_cmp);
-    (
-        values[values.len() / 2],
-        values[0],
-        values[values.len() - 1],
-    )
-}
-
-/// Prints ours over theirs, round by round; the order within a round changes.
-fn compare(name: &str, goal: f64, mut ours: impl FnMut() -> f64, mut theirs: impl FnMut() -> f64) {
-    let mut times = (Vec::new(), Vec::new());
-    for round in 0..=ROUNDS {
-        let (a, b) = if round % 2 == 0 {
-            let a = ours();
-            (a, theirs())
-        } else {
-            let b = theirs();
-            (ours(), b)
-        };
-        // The first round warms caches.
-        if round > 0 {
-            times.0.push(a);
-            times.1.push(b);
-        }
-    }
-    let (ratio, low, high) = median(times.0.iter().zip(&times.1).map(|(a, b)| a / b).collect());
-    let (ours, ..) = median(times.0);
-    let (theirs, ..) = median(times.1);
-    println!(
-        "  {name}: {ratio:.2} x ({low:.2} to {high:.2}; goal {goal}), {:.2} ms beside {:.2} ms",
-        ours * 1e3,
-        theirs * 1e3
-    );
 }
 
 /// 2,000 runs of /bin/true as a study on two workers, start and end durable.

@@ -1,0 +1,420 @@
+//! What a start costs, whatever came before it: `cargo bench --bench starts [NAME]`.
+//!
+//! Histories are made by the engine itself. `million` is measured only when it is asked for by name.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a bench stops at the first broken assumption"
+)]
+#![expect(clippy::print_stdout, reason = "a bench prints its figures")]
+#![expect(clippy::float_arithmetic, reason = "ratios are figures, not decisions")]
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use std::time::Instant;
+
+use common::{compare, installed, median, time};
+use prereg::engine::command::{Action, Ending, Evidence, Executed, Execution};
+use prereg::engine::refusal::Next;
+use prereg::engine::start::Peek;
+use prereg::folder::DiskFolder;
+use prereg::protocol::check;
+use prereg::runner::clock;
+use prereg::store::{Fault, Request, Store, Writer};
+use prereg::units::RunId;
+use rusqlite::Connection;
+use tempfile::TempDir;
+
+/// How many starts a figure is made of.
+const STARTS: usize = 300;
+/// How many runs are recorded in one transaction while a history is made.
+const BATCH: u64 = 2_000;
+
+const PROTOCOL: &str = r#"
+language = 1
+arms = [{ id = "a", command = ["/bin/true"] }, { id = "b", command = ["/bin/true"] }]
+allocation = { repeats = 5, runs_max = 10000, serial = "none" }
+tasks = { frame = "tasks.jsonl" }
+outcomes = [{ id = "ok", kind = "binary", value = "run.exit == 0", better = "higher", missing = 0 }]
+execution = { timeout = "5s" }
+[study]
+id = "starts"
+title = "A start costs the same whatever came before"
+question = "How long does a start take?"
+hypotheses = []
+kind = "confirmatory"
+[attempts]
+stale_after = "700h"
+[analysis]
+reference = "a"
+treatments = ["b"]
+primary = { outcome = "ok", estimand = "as_drawn", test = "sign_flip", objective = "superiority" }
+[limitations]
+"no-control" = "nothing is measured but time"
+"unpinned-command" = "the same program in both arms"
+"#;
+
+fn main() {
+    // `cargo test --benches` and `cargo bench -- --list` start this too; only `cargo bench` measures.
+    if !std::env::args().any(|argument| argument == "--bench") {
+        return;
+    }
+    let all: [(&str, fn()); 5] = [
+        ("durable", durable),
+        ("history", history),
+        ("one-shot", one_shot),
+        ("clients", clients),
+        ("crowd", crowd),
+    ];
+    let asked: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|argument| !argument.starts_with('-'))
+        .collect();
+    let is_asked = |name: &str| asked.iter().any(|asked| asked == name);
+    for (name, bench) in all {
+        if asked.is_empty() || is_asked(name) {
+            bench();
+        }
+    }
+    if is_asked("million") {
+        million();
+    }
+}
+
+/// A study under way.
+struct Study {
+    folder: TempDir,
+    store: Store,
+    runs: u64,
+}
+
+fn request(action: Action) -> Request {
+    Request {
+        actor: "bench".to_owned(),
+        key: None,
+        expects: None,
+        action,
+    }
+}
+
+impl Study {
+    /// Makes a study with so many finished runs, and place for some more.
+    fn after(runs: u64) -> Self {
+        let folder = TempDir::new_in(".").unwrap();
+        let tasks = runs / 10 + 2_000;
+        let frame = (0..tasks).map(|task| format!("{{\"id\":\"t{task}\"}}\n"));
+        fs::write(folder.path().join("tasks.jsonl"), frame.collect::<String>()).unwrap();
+        fs::write(folder.path().join("starts.toml"), PROTOCOL).unwrap();
+        let checked = check::check(PROTOCOL.as_bytes(), &DiskFolder::at(folder.path())).unwrap();
+        let registration = checked.registration.digest();
+        let tasks = checked.tasks.iter().map(|task| task.fields.clone());
+        let open = Action::Open {
+            text: PROTOCOL.to_owned(),
+            tasks: tasks.collect(),
+            registration: Box::new(checked.registration.clone()),
+        };
+        let path = folder.path().join("starts.prereg.db");
+        let mut store = Store::create(&path, clock::now).unwrap();
+        let register = Action::Register { registration };
+        store
+            .write(|writer| {
+                writer.apply(request(open))?;
+                writer.apply(request(register))
+            })
+            .unwrap();
+        let mut study = Self {
+            folder,
+            store,
+            runs: 0,
+        };
+        study.run(runs);
+        study
+    }
+
+    /// Records so many more runs, from start to score.
+    fn run(&mut self, runs: u64) {
+        let end = self.runs + runs;
+        while self.runs < end {
+            let more = BATCH.min(end - self.runs);
+            let first = self.runs + 1;
+            let record = |writer: &mut Writer<'_>| {
+                for run in first..first + more {
+                    start(writer)?;
+                    finish(writer, RunId(run))?;
+                }
+                Ok(())
+            };
+            self.store.write(record).unwrap();
+            self.runs += more;
+        }
+    }
+
+    /// Returns how long a durable start takes: the median, in seconds.
+    fn durable_start(&mut self) -> f64 {
+        let once = |_| {
+            let started = Instant::now();
+            self.store.write(start).unwrap();
+            let took = started.elapsed().as_secs_f64();
+            self.runs += 1;
+            let run = RunId(self.runs);
+            self.store.write(|writer| finish(writer, run)).unwrap();
+            took
+        };
+        median((0..STARTS).map(once).collect()).0
+    }
+
+    fn record(&self) -> PathBuf {
+        self.store.path().to_owned()
+    }
+}
+
+fn next(writer: &mut Writer<'_>) -> Result<Next, Fault> {
+    match writer.peek()? {
+        Peek::Start(next) => Ok(next),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn start(writer: &mut Writer<'_>) -> Result<(), Fault> {
+    let Next { task, arm } = next(writer)?;
+    let executed = Executed::Here;
+    let given = writer.apply(request(Action::Start {
+        task,
+        arm,
+        executed,
+    }))?;
+    assert!(given.ruling.is_ok(), "{given:?}");
+    Ok(())
+}
+
+fn finish(writer: &mut Writer<'_>, run: RunId) -> Result<(), Fault> {
+    let ending = Ending::default();
+    let execution = Some(Execution {
+        exit: Some(0),
+        ..Execution::default()
+    });
+    writer.apply(request(Action::Finish {
+        run,
+        ending,
+        execution,
+    }))?;
+    let evidence = Some(Evidence::default());
+    let diff = None;
+    let given = writer.apply(request(Action::Score {
+        run,
+        diff,
+        evidence,
+    }))?;
+    assert!(given.ruling.is_ok(), "{given:?}");
+    Ok(())
+}
+
+/// A table of one's own beside the record, with bare commits of one row.
+fn bare(folder: &Path) -> Connection {
+    let bare = Connection::open(folder.join("bare.db")).unwrap();
+    bare.execute_batch(
+        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
+         CREATE TABLE IF NOT EXISTS t (i INTEGER PRIMARY KEY, x TEXT)",
+    )
+    .unwrap();
+    bare
+}
+
+fn durable_insert(bare: &Connection) -> f64 {
+    let mut insert = bare
+        .prepare("INSERT INTO t (x) VALUES ('one small row')")
+        .unwrap();
+    let once = |_| {
+        let started = Instant::now();
+        insert.execute([]).unwrap();
+        started.elapsed().as_secs_f64()
+    };
+    median((0..STARTS).map(once).collect()).0
+}
+
+fn durable() {
+    println!("durable: a start, beside a bare SQLite WAL+FULL commit of one row");
+    let mut study = Study::after(1_000);
+    let bare = bare(study.folder.path());
+    compare(
+        "at 1,000 runs",
+        1.25,
+        || study.durable_start(),
+        || durable_insert(&bare),
+    );
+}
+
+fn history() {
+    println!("history: a durable start, beside the same at 1,000 runs");
+    let mut small = Study::after(1_000);
+    let mut large = Study::after(100_000);
+    compare(
+        "at 100,000 runs",
+        1.15,
+        || large.durable_start(),
+        || small.durable_start(),
+    );
+}
+
+fn million() {
+    println!("million: a durable start, beside the same at 1,000 runs");
+    let mut small = Study::after(1_000);
+    let made = Instant::now();
+    let mut large = Study::after(1_000_000);
+    println!("  the history took {:.0} s", made.elapsed().as_secs_f64());
+    compare(
+        "at 1,000,000 runs",
+        1.3,
+        || large.durable_start(),
+        || small.durable_start(),
+    );
+}
+
+/// Makes the command line that starts the next run, with the task and arm that it is.
+fn one_start(record: &Path, next: &Next) -> Command {
+    let prereg = env!("CARGO_BIN_EXE_prereg");
+    let (record, task, arm) = (record.display(), &next.task, &next.arm);
+    common::command(&format!("{prereg} start {task} {arm} --db {record}"))
+}
+
+/// Returns the slots that come next, in order.
+fn slots(study: &mut Study, count: usize) -> Vec<Next> {
+    let rules = study.store.rules().unwrap().unwrap();
+    let standing = study.store.standing().unwrap();
+    let plan = rules.registered_plan();
+    let ended = standing.slots_ended;
+    let slot = |position| {
+        let slot = plan.slot(position);
+        let protocol = rules.protocol();
+        Next {
+            task: format!("t{}", slot.task),
+            arm: protocol.arms[slot.arm as usize].id.clone(),
+        }
+    };
+    (ended..ended + count as u64).map(slot).collect()
+}
+
+fn one_shot() {
+    println!(
+        "one-shot: a process of `prereg start` at 100,000 runs, beside an insert by the sqlite3 shell"
+    );
+    if !installed("sqlite3") {
+        return;
+    }
+    let mut study = Study::after(100_000);
+    let bare_file = study.folder.path().join("bare.db");
+    drop(bare(study.folder.path()));
+    let mut next = slots(&mut study, 10_000).into_iter();
+    let record = study.record();
+    drop(study.store);
+    let ours = || {
+        let once = |_| time(one_start(&record, &next.next().unwrap()));
+        median((0..40).map(once).collect()).0
+    };
+    let insert = || {
+        let mut shell = common::command("sqlite3");
+        shell.arg(&bare_file);
+        shell.arg("PRAGMA synchronous = FULL; INSERT INTO t (x) VALUES ('one small row')");
+        shell
+    };
+    let theirs = || median((0..40).map(|_| time(insert())).collect()).0;
+    compare("beside the shell", 1.5, ours, theirs);
+}
+
+/// Starts and ends runs from so many threads, each waiting until its start is on the disk; returns
+/// how many a second.
+fn rate(study: &mut Study, clients: u64, each: u64) -> f64 {
+    let flush = study.store.begin_session(64).unwrap();
+    let first = study.runs;
+    let store = Mutex::new((&mut study.store, first));
+    let started = Instant::now();
+    std::thread::scope(|scope| {
+        for _ in 0..clients {
+            scope.spawn(|| {
+                let mut last = None;
+                for _ in 0..each {
+                    let mut held = store.lock().unwrap();
+                    let work = |writer: &mut Writer<'_>| {
+                        if let Some(run) = last {
+                            finish(writer, run)?;
+                        }
+                        start(writer)
+                    };
+                    held.0.write(work).unwrap();
+                    held.1 += 1;
+                    last = Some(RunId(held.1));
+                    drop(held);
+                    flush.flush().unwrap();
+                }
+                let mut held = store.lock().unwrap();
+                let run = last.unwrap();
+                held.0.write(|writer| finish(writer, run)).unwrap();
+            });
+        }
+    });
+    let seconds = started.elapsed().as_secs_f64();
+    study.runs += clients * each;
+    study.store.settle().unwrap();
+    (clients * each) as f64 / seconds
+}
+
+fn clients() {
+    println!(
+        "clients: starts a second of 32 clients in one process, beside one (goal: 8 x or more)"
+    );
+    let mut study = Study::after(1_000);
+    let ratio = |_| {
+        let one = rate(&mut study, 1, 200);
+        let many = rate(&mut study, 32, 60);
+        (many / one, one, many)
+    };
+    let rounds: Vec<(f64, f64, f64)> = (0..5).map(ratio).collect();
+    let (middle, low, high) = median(rounds.iter().map(|round| round.0).collect());
+    let (one, ..) = median(rounds.iter().map(|round| round.1).collect());
+    let (many, ..) = median(rounds.iter().map(|round| round.2).collect());
+    println!("  {middle:.1} x ({low:.1} to {high:.1}), {many:.0} beside {one:.0} a second");
+}
+
+fn crowd() {
+    println!(
+        "crowd: 400 one-shot starts from 8 processes at once (goal: the slowest under 100 ms)"
+    );
+    let mut study = Study::after(1_000);
+    let next: Vec<Next> = slots(&mut study, 400);
+    let record = study.record();
+    drop(study.store);
+    let left = Mutex::new(next.into_iter());
+    let times = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                loop {
+                    let Some(next) = left.lock().unwrap().next() else {
+                        return;
+                    };
+                    // One slot may start at a time: whoever comes before its turn asks again.
+                    loop {
+                        let started = Instant::now();
+                        let granted = one_start(&record, &next).status().unwrap().success();
+                        times.lock().unwrap().push(started.elapsed().as_secs_f64());
+                        if granted {
+                            break;
+                        }
+                    }
+                }
+            });
+        }
+    });
+    let times = times.into_inner().unwrap();
+    let asked = times.len();
+    let (middle, _, slowest) = median(times);
+    println!(
+        "  slowest {:.0} ms, median {:.0} ms, of {asked} that asked until 400 were granted",
+        slowest * 1e3,
+        middle * 1e3
+    );
+}
