@@ -282,14 +282,14 @@ impl fmt::Display for Bytes {
 pub struct Money(pub u64);
 
 impl Money {
-    /// Returns the sum, or the largest amount there is.
+    /// Returns the sum, or the largest amount that is written exactly.
     pub fn plus(self, other: Self) -> Self {
-        Self(self.0.saturating_add(other.0))
+        Self(self.0.saturating_add(other.0).min(EXACT_MAX))
     }
 
-    /// Returns so many times the amount, or the largest there is.
+    /// Returns so many times the amount, or the largest that is written exactly.
     pub fn times(self, count: u64) -> Self {
-        Self(self.0.saturating_mul(count))
+        Self(self.0.saturating_mul(count).min(EXACT_MAX))
     }
 }
 
@@ -531,8 +531,8 @@ mod tests {
     #[test]
     fn amounts_add_up_and_never_wrap() {
         assert_eq!(Money(2).plus(Money(3)).times(4), Money(20));
-        assert_eq!(Money(u64::MAX).plus(Money(1)), Money(u64::MAX));
-        assert_eq!(Money(2).times(u64::MAX), Money(u64::MAX));
+        assert_eq!(Money(u64::MAX).plus(Money(1)), Money(EXACT_MAX));
+        assert_eq!(Money(2).times(u64::MAX), Money(EXACT_MAX));
     }
 
     #[test]

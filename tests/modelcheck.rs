@@ -12,6 +12,7 @@ use prereg::engine::modelcheck::{self, History, Model, STATES_MAX, Weakness};
 use prereg::engine::rehearsal::Rehearsal;
 use prereg::engine::rehearsal::op::Timed;
 use prereg::engine::rules::Rules;
+use prereg::engine::sound;
 use prereg::folder::DiskFolder;
 use prereg::protocol::check::{Checked, check};
 use prereg::protocol::model::{
@@ -328,4 +329,38 @@ fn check_says_how_far_it_played() {
     );
     assert_eq!(findings[0]["operations"][0]["op"], "start");
     assert!(paired["depth"].as_u64().unwrap() > 3, "{paired}");
+}
+
+#[test]
+fn a_budget_that_starves_one_slot_is_found_and_one_that_ends_the_study_is_not() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("protocols");
+    let text = std::fs::read_to_string(folder.join("minimal.toml")).unwrap();
+    let found = |budget: &str, named: bool| -> Vec<String> {
+        let budget = format!("[[budgets]]\n{budget}\n[limitations]\n");
+        let named = if named {
+            "\"can-get-stuck\" = \"it may\"\n"
+        } else {
+            ""
+        };
+        let text = text.replace("[limitations]\n", &format!("{budget}{named}"));
+        let checked = sound::check(text.as_bytes(), &DiskFolder::at(&folder));
+        let defects = checked.err().unwrap_or_default();
+        let told = defects
+            .iter()
+            .map(|defect| format!("{} {:?}", defect.code.text(), defect.place));
+        told.collect()
+    };
+    let cost = "counts = \"cost\"\nmax = \"3 USD\"\nreserve = \"1 USD\"\nunknown = \"reserve\"\n";
+    let stuck = ["can-get-stuck Key(\"/budgets/0\")"];
+    let study = format!("{cost}per = \"study\"");
+    assert_eq!(found(&study, false), [""; 0]);
+    assert_eq!(found(&study, true).len(), 1, "named, and not there");
+    for budget in [
+        format!("{cost}per = \"task\""),
+        format!("{cost}per = \"arm\""),
+        "counts = \"reruns\"\nper = \"study\"\nmax = 2".to_owned(),
+    ] {
+        assert_eq!(found(&budget, false), stuck, "{budget}");
+        assert_eq!(found(&budget, true), [""; 0], "{budget}");
+    }
 }

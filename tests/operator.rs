@@ -57,11 +57,11 @@ fn a_study_that_grows_is_led_by_hand() {
         "start t1 treatment",
         "checkpoint 2 failed --reason no-plan-was-written",
         "checkpoint 2 passed",
-        "cost 2 1.25USD",
+        "cost 2 1.25 USD",
         "finish 2 --exit 1 --observed stopped.json",
-        "cost 2 1.25USD",
-        "cost 2 1.25USD",
-        "cost 2 1USD",
+        "cost 2 1.25 USD",
+        "cost 2 1.25 USD",
+        "cost 2 1 USD",
         "show 2",
         "void 1 --reason none",
         "deviate --note the-agent-was-updated",
@@ -168,4 +168,35 @@ fn a_wait_goes_on_when_it_is_over() {
     assert!(waiting.join().is_ok_and(|written| written.is_ok()));
     assert!(run.contains("held        off: the switch is off"), "{run}");
     assert!(run.contains("complete    4 of 4 slots scored"), "{run}");
+}
+
+#[test]
+fn a_budget_of_the_study_that_is_spent_ends_it() {
+    let desk = desk();
+    let budget = "[[budgets]]\ncounts = \"cost\"\nper = \"study\"\nmax = \"2 USD\"\nreserve = \"1 USD\"\nunknown = \"hold\"\n";
+    let text = std::fs::read_to_string(desk.path("world.toml")).unwrap();
+    let text = text.replace(
+        "error_stop = \"observed.error\"",
+        "cost = \"observed.cost\"",
+    );
+    desk.write(
+        "world.toml",
+        &text.replace("[switch]", &format!("{budget}[switch]")),
+    );
+    // Each run costs 1, but for one that does not say it.
+    for run in ["a-t1", "a-t2", "b-t2"] {
+        desk.write(&format!("world/says-{run}"), "{\"cost\": 1.0}");
+    }
+    let lines = [
+        "run world.toml --quiet",
+        "status",
+        "cost 3 1 USD",
+        "cost 4 1 USD",
+        "cost 4 2 USD",
+        "cost 1 one",
+        "run world.toml --quiet",
+        "run world.toml --quiet",
+        "verify world.prereg.db",
+    ];
+    transcript!("operator__budget", desk.say_all(&lines));
 }

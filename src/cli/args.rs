@@ -101,7 +101,7 @@ pub(super) enum Verb {
     )]
     Checkpoint(Checkpoint),
     /// Reports what a run cost, where nothing had said it.
-    #[command(after_help = "Example:\n  prereg cost 12 \"1.25 USD\"")]
+    #[command(after_help = "Example:\n  prereg cost 12 1.25 USD")]
     Cost(Cost),
     /// Voids a block by hand: what it had does not count, and it is executed again.
     #[command(
@@ -473,8 +473,9 @@ pub(super) enum Passed {
 pub(super) struct Cost {
     /// The run's number.
     pub run: RunId,
-    /// What it cost, such as `"1.25 USD"`.
-    pub cost: Money,
+    /// What it cost, such as `1.25 USD`.
+    #[arg(required = true, num_args = 1..=2, value_name = "MONEY")]
+    pub cost: Vec<String>,
     #[command(flatten)]
     pub which: Which,
     #[command(flatten)]

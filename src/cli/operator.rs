@@ -19,6 +19,7 @@ use crate::engine::event::Event;
 use crate::protocol::canonical;
 use crate::runner::switch;
 use crate::store::{Request, Response, Store};
+use crate::units::Money;
 
 /// Opens or clears the breaker.
 pub(super) fn breaker(args: &Breaker) -> Result<Reply, Failure> {
@@ -186,7 +187,15 @@ pub(super) fn checkpoint(args: &Checkpoint) -> Result<Reply, Failure> {
 
 /// Reports what a run cost.
 pub(super) fn cost(args: &Cost) -> Result<Reply, Failure> {
-    let (run, cost) = (args.run, args.cost);
+    let run = args.run;
+    let cost: Money = args
+        .cost
+        .join(" ")
+        .parse()
+        .map_err(|message| Failure::Usage {
+            code: "bad-amount",
+            message,
+        })?;
     let mut store = open(&args.which)?;
     let response = apply(
         &mut store,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::protocol::model::{Budget, BudgetMax, BudgetUnknown};
-use crate::units::{Money, millionths};
+use crate::units::{EXACT_MAX, Money, millionths};
 
 /// What an ended run cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,6 +42,7 @@ impl Cost {
             None | Some(Value::Null) => Self::Unknown,
             Some(Value::Number(dollars)) => millionths(&dollars.to_string())
                 .and_then(|micros| u64::try_from(micros).ok())
+                .filter(|micros| *micros <= EXACT_MAX)
                 .map_or(Self::Unreadable, |micros| Self::Known(Money(micros))),
             Some(_) => Self::Unreadable,
         }
@@ -118,6 +119,17 @@ pub enum Over {
     Unreadable,
 }
 
+impl Over {
+    /// Returns whether no start that spends passes the budget any more, whatever is still to come.
+    pub(super) fn is_for_good(&self) -> bool {
+        match self {
+            Self::Money { for_good, .. } => *for_good,
+            Self::Stop | Self::Unreadable => true,
+            Self::Reruns { .. } | Self::Hold => false,
+        }
+    }
+}
+
 impl fmt::Display for Over {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -130,11 +142,9 @@ impl fmt::Display for Over {
             Self::Reruns { spent, max } => {
                 write!(f, "{spent} of {max} reruns are used up")
             }
-            Self::Hold => {
-                f.write_str(
-                "what some run cost is unknown, and starts wait until `prereg cost RUN MONEY` says it",
-            )
-            }
+            Self::Hold => f.write_str(
+                "what some run cost is unknown, and starts wait until `prereg cost` says it",
+            ),
             Self::Stop => f.write_str("what some run cost is unknown, and that ends all starts"),
             Self::Unreadable => f.write_str(
                 "what some run cost cannot be read, and a budget that nobody can read is spent",
@@ -318,13 +328,13 @@ mod tests {
         }
         let mut full = Ledger {
             reruns: u64::MAX,
-            ..ledger(u64::MAX, u64::MAX, u64::MAX)
+            ..ledger(EXACT_MAX, u64::MAX, u64::MAX)
         };
         let before = full.clone();
         full.open(true);
         assert_eq!(full, before);
         full.settle(Cost::Known(Money(1)));
-        assert_eq!(full.settled, Money(u64::MAX));
+        assert_eq!(full.settled, Money(EXACT_MAX));
     }
 
     #[test]
@@ -336,6 +346,8 @@ mod tests {
             (json!(null), Cost::Unknown),
             (json!(-0.01), Cost::Unreadable),
             (json!(1e300), Cost::Unreadable),
+            // More micro-dollars than every reader holds exactly.
+            (json!(9_007_199_254.740_993), Cost::Unreadable),
             (json!("1.25"), Cost::Unreadable),
             (json!(true), Cost::Unreadable),
         ] {

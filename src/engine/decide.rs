@@ -209,7 +209,7 @@ fn conclude(rules: &Rules, slice: &Slice, at: Time) -> Ruling {
         return Ok(Vec::new());
     }
     let open = standing.live.len() + standing.ended.len();
-    match guards::stopped_by(rules, at) {
+    match guards::stopped_by(rules, slice, at) {
         Some(rule) if standing.registered.is_some() && open == 0 => Ok(vec![Event::Stopped {
             code: rule.code().to_owned(),
         }]),

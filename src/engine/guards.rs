@@ -69,8 +69,9 @@ pub(super) fn session(rules: &Rules, slice: &Slice, at: Time) -> Ruling {
 }
 
 /// Returns the rule that has ended the study before all its slots had, if one has.
-pub fn stopped_by(rules: &Rules, at: Time) -> Option<Refusal> {
-    cutoff(rules, at).err()
+pub fn stopped_by(rules: &Rules, slice: &Slice, at: Time) -> Option<Refusal> {
+    let over = cutoff(rules, at).err();
+    over.or_else(|| spending::over_for_good(rules, slice))
 }
 
 /// Refuses everything until each arm that is executed here was looked at and is ready.

@@ -5,7 +5,7 @@ use super::modelcheck::{self, History, Model, Weakness};
 use crate::protocol::check::{self, Checked};
 use crate::protocol::defect::{Code, Defect, Place};
 use crate::protocol::folder::Folder;
-use crate::protocol::model::{ErrorsIn, OrderBy, Protocol, Voids};
+use crate::protocol::model::{BudgetMax, BudgetPer, ErrorsIn, OrderBy, Protocol, Voids};
 use crate::protocol::source::{Source, line_of};
 
 /// Checks a protocol file and plays it; returns every defect, in the order of the file.
@@ -30,8 +30,11 @@ pub fn play(text: &str, checked: &Checked) -> Result<Model, Vec<Defect>> {
     };
     let defects = Weakness::ALL.into_iter().filter_map(|weakness| {
         let named = protocol.limitations.contains_key(weakness.code().text());
+        let starves = starving_budget(protocol).filter(|_| weakness == Weakness::CanGetStuck);
         match (model.findings.get(&weakness), named) {
             (Some(history), false) => Some(found(weakness, protocol, history, &lines)),
+            (None, false) => starves.map(starved),
+            (None, true) if starves.is_some() => None,
             // What a search that was cut has not found may be there.
             (None, true) if model.complete => Some(check::not_found(weakness.code().text())),
             _ => None,
@@ -72,6 +75,26 @@ fn found(weakness: Weakness, protocol: &Protocol, history: &History, lines: &Lin
         label: why.label,
         note: Some(check::way_out(why.way_out, code)),
         ..Defect::new(code, Place::Key(why.place), why.message)
+    }
+}
+
+/// Returns the budget that can refuse one slot for good and not the others: what comes after it in
+/// the order waits for it. One of the whole study ends the study instead.
+fn starving_budget(protocol: &Protocol) -> Option<usize> {
+    let mut budgets = protocol.budgets.iter();
+    budgets.position(|budget| {
+        budget.per != BudgetPer::Study || matches!(budget.max, BudgetMax::Count(_))
+    })
+}
+
+fn starved(budget: usize) -> Defect {
+    let message = "once this budget is spent, the slot that comes next never starts, and those after it wait for it";
+    let way_out =
+        "a budget of the cost of the whole study ends the study, and `per_slot` limits attempts";
+    let code = Weakness::CanGetStuck.code();
+    Defect {
+        note: Some(check::way_out(way_out, code)),
+        ..Defect::new(code, Place::Key(format!("/budgets/{budget}")), message)
     }
 }
 

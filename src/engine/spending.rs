@@ -25,6 +25,17 @@ pub(super) fn guard(
     Ok(())
 }
 
+/// Returns the budget of the whole study that is spent for good, if one is: no start passes it.
+pub(super) fn over_for_good(rules: &Rules, slice: &Slice) -> Option<Refusal> {
+    let budgets = rules.protocol().budgets.iter().enumerate();
+    let mut of_study = budgets.filter(|(_, budget)| budget.per == BudgetPer::Study);
+    of_study.find_map(|(i, budget)| {
+        let over = budget::allows(budget, &ledger(slice, i, ""), false).err()?;
+        over.is_for_good()
+            .then_some(Refusal::OverBudget { budget: i, over })
+    })
+}
+
 /// Returns what a start of an arm does to the ledgers.
 pub(super) fn opened(
     rules: &Rules,

@@ -235,7 +235,7 @@ pub fn run(
     // An empty folder says nothing.
     let _ = fs::remove_dir(session.runs);
     let end = dispatcher.end()?;
-    if matches!(end, End::Refused(Refusal::PastCutoff { .. })) {
+    if matches!(end, End::Refused(_)) && is_over(store)? {
         // Refused where runs executed elsewhere are open: a later session ends the study.
         store.write(|writer| {
             writer
@@ -244,6 +244,13 @@ pub fn run(
         })?;
     }
     Ok(end)
+}
+
+/// Returns whether a rule has ended the study for good.
+fn is_over(store: &mut Store) -> Result<bool, Fault> {
+    let conclude = Action::Conclude {};
+    let ruling = store.write(|writer| writer.foresee("engine", &conclude))?;
+    Ok(ruling.is_ok_and(|events| !events.is_empty()))
 }
 
 /// Puts away what a session that was killed left behind, unless one is at work.

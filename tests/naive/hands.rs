@@ -96,11 +96,16 @@ impl Naive {
             return Ok(Vec::new());
         }
         let closed = runs(&self.facts).iter().all(Run::closed);
-        if !(self.registered() && closed && self.is_past_cutoff(at)) {
+        let rule = match (self.is_past_cutoff(at), self.is_spent()) {
+            (true, _) => "past-cutoff",
+            (false, true) => "over-budget",
+            (false, false) => return Err("not-over".to_owned()),
+        };
+        if !(self.registered() && closed) {
             return Err("not-over".to_owned());
         }
         self.facts.push(Fact::Stopped);
-        Ok(vec!["stopped past-cutoff".to_owned()])
+        Ok(vec![format!("stopped {rule}")])
     }
 
     // The breaker: failures to prepare or to start, in a row.

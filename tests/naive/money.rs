@@ -86,6 +86,21 @@ impl Naive {
     }
 }
 
+impl Naive {
+    /// Says whether a budget of the whole study is spent for good.
+    pub(super) fn is_spent(&self) -> bool {
+        let final_answers = ["unreadable", "stop", "money true"];
+        self.design().budgets.iter().any(|budget| {
+            let BudgetMax::Cost(max) = budget.max else {
+                return false;
+            };
+            let used = self.used(budget, "");
+            let over = over(budget, &used, max.0);
+            budget.per == BudgetPer::Study && over.is_some_and(|over| final_answers.contains(&over))
+        })
+    }
+}
+
 /// CHOICE: final answers first; what waits for live runs or unknown costs after them.
 fn over(budget: &Budget, used: &Used, max: u64) -> Option<&'static str> {
     let reserve = budget.reserve.unwrap_or_default().0;

@@ -1,6 +1,7 @@
 //! How long starts wait, and when nothing starts any more.
 
 use prereg::engine::rules::Rules;
+use prereg::engine::slice::Slice;
 use prereg::engine::{backoff, fits, guards};
 use prereg::protocol::model::Backoff;
 use prereg::units::{Micros, Time};
@@ -86,7 +87,7 @@ fn with_cutoff(cutoff: Option<Time>) -> Rules {
 
 pub(super) fn past_cutoff(case: &Value) -> Value {
     let rules = with_cutoff(time(&case["cutoff_epoch"]));
-    let stopped = guards::stopped_by(&rules, time(&case["now"]).unwrap());
+    let stopped = guards::stopped_by(&rules, &Slice::whole(), time(&case["now"]).unwrap());
     Value::from(stopped.is_some_and(|rule| rule.code() == "past-cutoff"))
 }
 
