@@ -140,11 +140,13 @@ fn what_failed_starts_again_on_request_alone() {
     let again = desk.json("run world.toml --retry-failed");
     let after = desk.json("status")["standing"]["runs"].clone();
     assert_eq!(before, json!(8), "two controls a task, and four slots");
-    // The study was complete, and what is complete is not opened again.
     assert_eq!(
         (again["state"].as_str(), after),
-        (Some("complete"), json!(8))
+        (Some("complete"), json!(9))
     );
+    assert_eq!(again["tally"]["scored"], 4, "{again}");
+    let nothing = desk.json("run world.toml --retry-failed");
+    assert_eq!(nothing["tally"], again["tally"]);
     assert!(desk.say("verify world.prereg.db").ends_with("--- exit 0\n"));
 }
 

@@ -42,7 +42,9 @@ pub(super) fn run(args: &Run) -> Result<Reply, Failure> {
     let bar = Arc::new(Bar::new(args.quiet));
     let announced = admit(&mut store, &loaded, args, &bar)?;
     let standing = store.standing()?;
-    if !args.pilot && standing.has_ended() {
+    // What has failed may be attempted again on request, also once every slot has ended.
+    let again = args.retry_failed && standing.stopped.is_none();
+    if !args.pilot && standing.has_ended() && !again {
         let runs = runs_folder(&store, &record)?;
         session::tidy(&mut store, &runs)?;
         return match &standing.stopped {
