@@ -14,6 +14,8 @@ mod derived;
 mod fault;
 mod flush;
 mod lock;
+#[cfg(test)]
+mod query_plans;
 mod rows;
 mod transfer;
 mod verify;

@@ -19,8 +19,9 @@ type Result<T> = std::result::Result<T, Fault>;
 
 /// Returns the newest entry's number and digest.
 pub(super) fn head(connection: &Connection) -> Result<Head> {
-    let mut statement =
-        connection.prepare_cached("SELECT seq, digest FROM entries ORDER BY seq DESC LIMIT 1")?;
+    let mut statement = connection.prepare_cached(
+        "SELECT seq, digest FROM entries WHERE seq = (SELECT max(seq) FROM entries)",
+    )?;
     let head = statement
         .query_row([], |row| {
             Ok(Head {
@@ -107,8 +108,8 @@ pub(super) fn drafts(connection: &Connection) -> Result<BTreeMap<u64, u64>> {
 
 /// Returns the entry that opened the last draft.
 pub(super) fn last_draft(connection: &Connection) -> Result<Option<u64>> {
-    let mut statement =
-        connection.prepare_cached("SELECT seq FROM drafts ORDER BY draft DESC LIMIT 1")?;
+    let mut statement = connection
+        .prepare_cached("SELECT seq FROM drafts WHERE draft = (SELECT max(draft) FROM drafts)")?;
     Ok(statement.query_row([], |row| unsigned(row, 0)).optional()?)
 }
 

@@ -1,0 +1,194 @@
+//! What SQLite does for a decision: it searches, and never goes through a table.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use rusqlite::Connection;
+use rusqlite::trace::{TraceEvent, TraceEventCodes};
+use serde_json::json;
+
+use super::{Request, Store};
+use crate::engine::command::{Action, Cause, Ending, Evidence, Executed, Execution};
+use crate::engine::start::Peek;
+use crate::folder::DiskFolder;
+use crate::protocol::check::check;
+use crate::units::{RunId, Time};
+
+thread_local! {
+    /// What was asked of SQLite.
+    static ASKED: RefCell<BTreeSet<String>> = const { RefCell::new(BTreeSet::new()) };
+    static NOW: RefCell<i64> = const { RefCell::new(0) };
+}
+
+fn note(event: TraceEvent<'_>) {
+    if let TraceEvent::Stmt(statement, _) = event {
+        ASKED.with_borrow_mut(|asked| asked.insert(statement.sql().into_owned()));
+    }
+}
+
+/// A study whose every statement is noted.
+struct Noted {
+    store: Store,
+    runs: u64,
+    _folder: tempfile::TempDir,
+}
+
+impl Noted {
+    fn new(base: &Path, file: &str) -> Self {
+        let text = std::fs::read_to_string(base.join(file)).unwrap();
+        let checked = check(text.as_bytes(), &DiskFolder::at(base)).unwrap();
+        let registration = checked.registration.digest();
+        let folder = tempfile::TempDir::new().unwrap();
+        let clock = || {
+            Time(NOW.with_borrow_mut(|now| {
+                *now += 60_000_000;
+                *now
+            }))
+        };
+        let store = Store::create(&folder.path().join("study.prereg.db"), clock).unwrap();
+        let mut noted = Self {
+            store,
+            runs: 0,
+            _folder: folder,
+        };
+        let tasks = checked.tasks.iter().map(|task| task.fields.clone());
+        noted.give(Action::Open {
+            text,
+            tasks: tasks.collect(),
+            registration: Box::new(checked.registration.clone()),
+        });
+        noted.give(Action::Register { registration });
+        noted
+            .store
+            .connection
+            .trace_v2(TraceEventCodes::SQLITE_TRACE_STMT, Some(note));
+        noted
+    }
+
+    fn give(&mut self, action: Action) -> bool {
+        let request = Request {
+            actor: "user:tester".to_owned(),
+            key: Some(format!("{action:?}")),
+            expects: None,
+            action,
+        };
+        // Each in a transaction of its own, with nothing remembered.
+        self.store.cache = super::Cache::default();
+        let given = self.store.write(|writer| writer.apply(request)).unwrap();
+        given.ruling.is_ok()
+    }
+
+    fn start(&mut self, task: &str, arm: &str) -> bool {
+        let granted = self.give(Action::Start {
+            task: task.to_owned(),
+            arm: arm.to_owned(),
+            executed: Executed::Here,
+        });
+        self.runs += u64::from(granted);
+        granted
+    }
+
+    /// Ends the newest run: scored, with an error stop, or failed.
+    fn end(&mut self, how: u64) {
+        let run = RunId(self.runs);
+        if how == 2 {
+            let (cause, note) = (Cause::Failed, None);
+            self.give(Action::Close { run, cause, note });
+            return;
+        }
+        let ending = Ending {
+            error_stop: Some(how == 1),
+            ..Ending::default()
+        };
+        let execution = Some(Execution {
+            exit: Some(0),
+            ..Execution::default()
+        });
+        self.give(Action::Finish {
+            run,
+            ending,
+            execution,
+        });
+        let evidence = Some(Evidence::default());
+        let diff = None;
+        self.give(Action::Score {
+            run,
+            diff,
+            evidence,
+        });
+    }
+
+    fn next(&mut self) -> Option<(String, String)> {
+        self.store.cache = super::Cache::default();
+        match self.store.write(|writer| writer.peek()).unwrap() {
+            Peek::Start(next) => Some((next.task, next.arm)),
+            _ => None,
+        }
+    }
+}
+
+fn tests_folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests")
+}
+
+/// Fails for a statement that goes through a whole table or index.
+fn searches(connection: &Connection, sql: &str) {
+    let explained = format!("EXPLAIN QUERY PLAN {sql}");
+    let Ok(mut statement) = connection.prepare(&explained) else {
+        // BEGIN, COMMIT and pragmas have no plan.
+        return;
+    };
+    let count = statement.parameter_count();
+    let nothing = vec![None::<i64>; count];
+    let steps = statement.query_map(rusqlite::params_from_iter(nothing), |row| {
+        row.get::<_, String>(3)
+    });
+    for step in steps.unwrap() {
+        let step = step.unwrap();
+        assert!(!step.starts_with("SCAN"), "{step}: {sql}");
+        assert!(!step.contains("TEMP B-TREE"), "{step}: {sql}");
+    }
+}
+
+#[test]
+fn a_decision_searches_and_never_goes_through_a_table() {
+    let mut by_counts = Noted::new(&tests_folder().join("operator"), "paired.toml");
+    by_counts.give(Action::Switch {
+        text: Some("on".to_owned()),
+    });
+    for task in ["t1", "t2"] {
+        let task = json!({ "id": task, "split": "full", "fail_to_pass_count": 1, "pass_to_pass_count": 0 });
+        by_counts.give(Action::AddTask { task });
+    }
+    by_counts.give(Action::Draw {
+        from: 1,
+        tasks: vec!["t1".to_owned(), "t2".to_owned()],
+    });
+    for turn in 0..12 {
+        let arm = ["baseline", "treatment"][turn % 2];
+        if by_counts.start("t1", arm) {
+            by_counts.end(turn as u64 % 3);
+        }
+    }
+    assert!(by_counts.runs > 3, "{}", by_counts.runs);
+
+    let mut by_plan = Noted::new(&tests_folder().join("fits"), "study.toml");
+    for turn in 0..12 {
+        if let Some((task, arm)) = by_plan.next()
+            && by_plan.start(&task, &arm)
+        {
+            by_plan.end(turn % 3);
+        }
+    }
+    assert!(by_plan.runs > 8, "{}", by_plan.runs);
+
+    let asked = ASKED.take();
+    let about = |table: &str| asked.iter().filter(|sql| sql.contains(table)).count();
+    for table in ["entries", "runs", "lanes", "facts", "standing", "keys"] {
+        assert!(about(table) > 0, "nothing was asked of {table}: {asked:#?}");
+    }
+    asked
+        .iter()
+        .for_each(|sql| searches(&by_plan.store.connection, sql));
+}
