@@ -59,10 +59,10 @@ impl Noted {
             registration: Box::new(checked.registration.clone()),
         });
         noted.give(Action::Register { registration });
-        noted
-            .store
-            .connection
-            .trace_v2(TraceEventCodes::SQLITE_TRACE_STMT, Some(note));
+        let connection = &noted.store.connection;
+        connection
+            .trace_v2(TraceEventCodes::SQLITE_TRACE_STMT, Some(note))
+            .unwrap();
         noted
     }
 
