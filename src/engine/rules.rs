@@ -61,6 +61,11 @@ impl Rules {
         if bound != registration.frame {
             return Err("the tasks are not those that the frame's digest binds".to_owned());
         }
+        Ok(Self::bound(registration, tasks))
+    }
+
+    fn bound(registration: Registration, tasks: Vec<Task>) -> Self {
+        let protocol = &registration.protocol;
         let drawn = frame::draw(protocol, &tasks);
         let mut phases: Vec<Option<Phase>> = vec![None; tasks.len()];
         for (confirmatory, list) in [(true, &drawn.confirmatory), (false, &drawn.pilot)] {
@@ -75,7 +80,7 @@ impl Rules {
         let index = indexed
             .map(|(frame, (task, phase))| (task.id.clone(), Indexed { frame, phase }))
             .collect();
-        Ok(Self {
+        Self {
             plan: Plan::new(protocol, &tasks, &drawn.confirmatory),
             pilot: Plan::pilot(protocol, &tasks, &drawn.pilot),
             digest: registration.digest(),
@@ -86,7 +91,14 @@ impl Rules {
             tasks,
             index,
             drawn,
-        })
+        }
+    }
+
+    /// Takes the parts of an `open` command from a record, as they stand there: that they are bound by
+    /// each other is what the audit of a record is for.
+    pub fn of_record(registration: Registration, tasks: Vec<Value>) -> Result<Self, String> {
+        let tasks = tasks.into_iter().map(Task::new);
+        Ok(Self::bound(registration, tasks.collect::<Result<_, _>>()?))
     }
 
     /// Takes the parts of an `open` command.

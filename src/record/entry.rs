@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -10,6 +11,7 @@ use crate::engine::decide::Ruling;
 use crate::engine::event::Event;
 use crate::engine::refusal::Refusal;
 use crate::protocol::canonical;
+use crate::protocol::registration::Registration;
 use crate::units::Digest;
 
 /// The digest before the first entry.
@@ -217,6 +219,42 @@ fn text(part: &impl Serialize) -> String {
 /// Reads a body; refuses any other bytes than the canonical ones.
 pub fn read_body(body: &str) -> Result<Body, String> {
     read(body)
+}
+
+/// Reads what an `open` command put on the record: the registration and the frame's tasks.
+///
+/// Faster than [`read_body`], and asks for no canonical form: that is what an audit is for.
+pub fn read_opened(body: &str) -> Result<(Registration, Vec<Value>), String> {
+    #[derive(Deserialize)]
+    struct Opened {
+        registration: Registration,
+        tasks: Vec<Value>,
+    }
+    let opened: Opened = action_of(body)?;
+    Ok((opened.registration, opened.tasks))
+}
+
+/// Reads the text of the protocol that an `open` command put on the record.
+pub fn read_opened_text(body: &str) -> Result<String, String> {
+    #[derive(Deserialize)]
+    struct Opened {
+        text: String,
+    }
+    Ok(action_of::<Opened>(body)?.text)
+}
+
+/// Reads of a body no more than some of its action.
+fn action_of<A: DeserializeOwned>(body: &str) -> Result<A, String> {
+    #[derive(Deserialize)]
+    struct Part<A> {
+        command: Asked<A>,
+    }
+    #[derive(Deserialize)]
+    struct Asked<A> {
+        action: A,
+    }
+    let part: Part<A> = serde_json::from_str(body).map_err(|error| error.to_string())?;
+    Ok(part.command.action)
 }
 
 /// Reads an opening; refuses any other bytes than the canonical ones.

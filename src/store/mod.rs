@@ -38,7 +38,6 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags, Transaction};
 
 use crate::engine::blocks::{self, Block, Flag};
-use crate::engine::command::Action;
 use crate::engine::rules::Rules;
 use crate::engine::slice::{Run, Slice, Standing};
 use crate::protocol::frame::Task;
@@ -199,10 +198,11 @@ impl Store {
 
     /// Returns the text of the protocol that was opened last.
     pub fn protocol_text(&self) -> Result<Option<String>> {
-        Ok(match open_action(&self.connection)? {
-            Some(Action::Open { text, .. }) => Some(text),
-            _ => None,
-        })
+        let Some((row, body)) = opened_body(&self.connection)? else {
+            return Ok(None);
+        };
+        let broken = |message| Fault::Row { row, message };
+        Ok(Some(entry::read_opened_text(&body).map_err(broken)?))
     }
 
     /// Returns a run.
@@ -293,41 +293,27 @@ fn current_rules(
     if cached.as_ref().map(|rules| rules.digest()) == opened {
         return Ok(cached.clone());
     }
-    let Some(Action::Open {
-        registration,
-        tasks,
-        ..
-    }) = open_action(connection)?
-    else {
+    let Some((row, body)) = opened_body(connection)? else {
         return Ok(None);
     };
     let broken = |message| Fault::Row {
-        row: "the opened protocol".to_owned(),
+        row: row.clone(),
         message,
     };
+    let (registration, tasks) = entry::read_opened(&body).map_err(broken)?;
     *cached = Some(Arc::new(
-        Rules::from_open(&registration, &tasks).map_err(broken)?,
+        Rules::of_record(registration, tasks).map_err(broken)?,
     ));
     Ok(cached.clone())
 }
 
-fn open_action(connection: &Connection) -> Result<Option<Action>> {
+/// Returns the body of the entry that opened the newest draft, and what it is called.
+fn opened_body(connection: &Connection) -> Result<Option<(String, String)>> {
     let Some(seq) = rows::last_draft(connection)? else {
         return Ok(None);
     };
-    let Some(found) = rows::entry(connection, seq)? else {
-        return Ok(None);
-    };
-    let broken = |message| Fault::Row {
-        row: format!("entry {seq}"),
-        message,
-    };
-    Ok(Some(
-        entry::read_body(&found.body)
-            .map_err(broken)?
-            .command
-            .action,
-    ))
+    let found = rows::entry(connection, seq)?;
+    Ok(found.map(|found| (format!("entry {seq}"), found.body)))
 }
 
 /// Sets up a connection that writes, and the tables of a file that has none.

@@ -59,7 +59,7 @@ impl Noted {
             registration: Box::new(checked.registration.clone()),
         });
         noted.give(Action::Register { registration });
-        let connection = &noted.store.connection;
+        let connection = &mut noted.store.connection;
         connection
             .trace_v2(TraceEventCodes::SQLITE_TRACE_STMT, Some(note))
             .unwrap();
