@@ -46,6 +46,7 @@ fn a_study_that_grows_is_led_by_hand() {
         "start t1 treatment",
         "start t1 baseline",
         "finish 1 --exit 0",
+        "score 1 --diff tasks.jsonl",
         "score 1",
         "breaker open",
         "start t1 treatment",

@@ -330,6 +330,9 @@ pub(super) struct Score {
     /// The arm's claim.
     #[arg(long, value_name = "FILE")]
     pub claim: Option<PathBuf>,
+    /// What the run changed: its digest is recorded, where `keep_diff_for` allows it.
+    #[arg(long, value_name = "FILE")]
+    pub diff: Option<PathBuf>,
     #[command(flatten)]
     pub which: Which,
     #[command(flatten)]

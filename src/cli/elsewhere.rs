@@ -148,8 +148,9 @@ pub(super) fn score(args: &Score) -> Result<Reply, Failure> {
         exit: Some(0),
         ..Judged::default()
     });
+    let diff = args.diff.as_deref().map(input::digest).transpose()?;
     let action = Action::Score {
-        diff: None,
+        diff,
         run: args.run,
         evidence: Some(Evidence {
             judge,

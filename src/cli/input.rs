@@ -13,6 +13,7 @@ use crate::protocol::canonical;
 use crate::protocol::defect::{Code, Defect, Place};
 use crate::protocol::folder::Folder;
 use crate::protocol::frame::{self, Task};
+use crate::units::Digest;
 
 /// The most bytes that are read of a list of tasks.
 const LIST_MAX: usize = 64 * 1024 * 1024;
@@ -20,6 +21,18 @@ const LIST_MAX: usize = 64 * 1024 * 1024;
 /// Reads one piece of evidence as it is.
 pub(super) fn text(path: &Path) -> Result<String, Failure> {
     utf8(path, read(path, EVIDENCE_MAX)?)
+}
+
+/// Returns the digest of a file.
+pub(super) fn digest(path: &Path) -> Result<Digest, Failure> {
+    let found = DiskFolder::at(&folder_of(path)).digest(&name_of(path));
+    found.map_err(|fault| {
+        defect(
+            path,
+            "",
+            Defect::new(fault.code, Place::File, fault.message),
+        )
+    })
 }
 
 /// Reads one JSON value.

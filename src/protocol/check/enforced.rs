@@ -4,15 +4,10 @@
 use serde_json::Value;
 
 use crate::protocol::defect::Place;
-use crate::protocol::draft::{Containment, Draft, StopScope, StudyKind, Workspace};
+use crate::protocol::draft::{Containment, Draft, Retain, StopScope, StudyKind, Workspace};
 
 /// Tables and keys that no part of this version enforces, wherever they are given.
-const UNBUILT: &[&str] = &[
-    "/observation/effective",
-    "/manipulation_check",
-    "/artefacts",
-    "/evidence",
-];
+const UNBUILT: &[&str] = &["/observation/effective", "/manipulation_check", "/evidence"];
 
 /// Keys of `[execution]`, which an arm may override, that no part of this version enforces.
 const UNBUILT_EXECUTION: &[&str] = &[
@@ -67,6 +62,15 @@ fn unbuilt_words(draft: &Draft) -> Vec<String> {
     for (i, arm) in draft.arms.iter().enumerate() {
         add(contained(arm.containment), format!("/arms/{i}/containment"));
         add(git(arm.workspace.as_ref()), format!("/arms/{i}/workspace"));
+    }
+    if let Some(artefacts) = &draft.artefacts {
+        let keeps = !artefacts.keep.is_empty();
+        add(keeps, "/artefacts/keep".to_owned());
+        // Captured output is all there is to keep then, and stays.
+        let always = artefacts
+            .retain
+            .is_none_or(|retain| retain == Retain::Always);
+        add(!always, "/artefacts/retain".to_owned());
     }
     for (i, stop) in draft.stops.iter().enumerate() {
         let part = stop.scope.is_some_and(|scope| scope != StopScope::Study);
