@@ -283,8 +283,8 @@ pub(super) fn runs_folder(store: &Store, record: &Path) -> Result<PathBuf, Failu
 pub(super) fn count(store: &mut Store) -> Result<Tally, Failure> {
     let rules = rules_of(store)?;
     let mut counter = Counter::new(&rules);
-    store.each_run(|run| counter.add(run))?;
-    Ok(counter.finish())
+    let standing = store.each_row(|row| counter.add(row))?;
+    Ok(counter.finish(&standing))
 }
 
 fn finished(
