@@ -62,6 +62,7 @@ pub(super) fn run(args: &Run) -> Result<Reply, Failure> {
     match end {
         End::Complete if args.pilot => pilot_done(&mut store),
         End::Complete => finished(&mut store, &record, &format!(" in {}", bar.elapsed()), true),
+        End::DrawnOut => drawn_out(&mut store, &loaded),
         End::Refused(refusal) if store.standing()?.stopped.is_some() => {
             over(&mut store, &record, refusal.code(), &refusal.to_string())
         }
@@ -313,6 +314,39 @@ fn finished(
     };
     let json = json!({ "state": "complete", "tally": tally, "head": head, "record": record.display().to_string() });
     Ok(Reply::done(text, json))
+}
+
+/// Says that nothing is left to start until tasks are appended to the draw; outcomes stay sealed.
+fn drawn_out(store: &mut Store, loaded: &ProtocolFile) -> Result<Reply, Failure> {
+    let standing = store.standing()?;
+    let protocol = &loaded.checked.registration.protocol;
+    let size = protocol.draw.size;
+    let of = size.map_or_else(String::new, |size| format!(" of {size}"));
+    let add = match protocol.open_fields {
+        Some(_) => "prereg task add FILE and ",
+        None => "",
+    };
+    let sealed = match protocol.sealed() {
+        true => "            outcomes stay sealed until the study has ended\n",
+        false => "",
+    };
+    let text = format!(
+        "drawn-out   {} of {} slots have ended, of {}{of} drawn so far; more may be appended with\n            {add}prereg draw append TASK; then go on with: prereg run {}\n{sealed}",
+        standing.slots_ended,
+        standing.slots,
+        results::counted(standing.drawn, "task", "tasks"),
+        loaded.file.display()
+    );
+    Ok(Reply::done(
+        text,
+        json!({
+            "state": "drawn-out",
+            "slots": standing.slots,
+            "drawn": standing.drawn,
+            "size": size,
+            "head": store.head()?,
+        }),
+    ))
 }
 
 fn pilot_done(store: &mut Store) -> Result<Reply, Failure> {
