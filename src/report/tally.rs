@@ -178,10 +178,12 @@ impl<'a> Counter<'a> {
         if self.rules.goes_by_counts() {
             return;
         }
-        self.waiting.extend(lane.again.keys().copied().chain(lane.next));
+        self.waiting
+            .extend(lane.again.keys().copied().chain(lane.next));
         let voids_max = self.rules.protocol().attempts.voids_max;
         if voids_max.is_some_and(|most| lane.voids > most) {
-            *self.causes.entry(VOID).or_default() += self.rules.registered_plan().lane_len(lane.stage);
+            *self.causes.entry(VOID).or_default() +=
+                self.rules.registered_plan().lane_len(lane.stage);
         }
     }
 
@@ -219,7 +221,10 @@ impl<'a> Counter<'a> {
 
     /// Counts a run whose slot is its rank among those of its task and arm that count.
     fn counted(&mut self, arm: usize, place: Place, run: Run) {
-        if run.stopped_in().is_some_and(|window| self.outages.contains(&window)) {
+        if run
+            .stopped_in()
+            .is_some_and(|window| self.outages.contains(&window))
+        {
             return;
         }
         let fate = Fate::of(&run);
@@ -283,7 +288,9 @@ impl<'a> Counter<'a> {
             outcomes: outcomes
                 .map(|(outcome, known)| self.outcome(outcome, known, tasks))
                 .collect(),
-            controls: controls.map(|control| self.control(control, tasks)).collect(),
+            controls: controls
+                .map(|control| self.control(control, tasks))
+                .collect(),
             causes: self.causes,
         }
     }

@@ -342,8 +342,7 @@ pub(super) fn each_window<E: From<Fault>>(
     each: impl FnMut(FactKey, Fact) -> std::result::Result<(), E>,
 ) -> std::result::Result<(), E> {
     // A semicolon comes right after a colon.
-    let sql =
-        "SELECT key, fact FROM facts WHERE key > '{\"window\":' AND key < '{\"window\";'";
+    let sql = "SELECT key, fact FROM facts WHERE key > '{\"window\":' AND key < '{\"window\";'";
     each_selected(connection, sql, each)
 }
 
