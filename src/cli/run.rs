@@ -321,9 +321,13 @@ fn drawn_out(store: &mut Store, loaded: &ProtocolFile) -> Result<Reply, Failure>
     let standing = store.standing()?;
     let protocol = &loaded.checked.registration.protocol;
     let size = protocol.draw.size;
-    let of = size.map_or_else(String::new, |size| format!(" of {size}"));
+    let ended = match (standing.drawn, size) {
+        (0, _) => "no task is drawn yet".to_owned(),
+        (drawn, None) => format!("{} drawn", results::counted(drawn, "task", "tasks")),
+        (drawn, Some(size)) => format!("{drawn} of {size} tasks drawn"),
+    };
     let add = match protocol.open_fields {
-        Some(_) => "prereg task add FILE and ",
+        Some(_) => "prereg task add FILE; ",
         None => "",
     };
     let sealed = match protocol.sealed() {
@@ -331,10 +335,9 @@ fn drawn_out(store: &mut Store, loaded: &ProtocolFile) -> Result<Reply, Failure>
         false => "",
     };
     let text = format!(
-        "drawn-out   {} of {} slots have ended, of {}{of} drawn so far; more may be appended with\n            {add}prereg draw append TASK; then go on with: prereg run {}\n{sealed}",
+        "drawn-out   {} of {} slots have ended; {ended}\n            append to the draw with: {add}prereg draw append TASK; then go on with: prereg run {}\n{sealed}",
         standing.slots_ended,
         standing.slots,
-        results::counted(standing.drawn, "task", "tasks"),
         loaded.file.display()
     );
     Ok(Reply::done(
