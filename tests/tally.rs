@@ -258,9 +258,9 @@ fn played(design: &Design, moves: &[&str]) -> Tally {
     tally(&drafts[0].rules, &world.slice)
 }
 
-#[test]
-fn void_runs_are_in_no_count_and_a_block_voided_too_often_is_missing() {
-    let outage = Outage {
+/// An outage rule that one error stop among two runs meets.
+fn outage() -> Outage {
+    Outage {
         window: OutageWindow::UtcHour,
         error: "run.error_stop".to_owned(),
         ended_min: 2,
@@ -268,12 +268,16 @@ fn void_runs_are_in_no_count_and_a_block_voided_too_often_is_missing() {
         errors_in: ErrorsIn::AnyArm,
         voids: Voids::Block,
         pauses_starts: false,
-    };
+    }
+}
+
+#[test]
+fn void_runs_are_in_no_count_and_a_block_voided_too_often_is_missing() {
     let design = Design {
         serial: Serial::None,
         on_error_stop: ScoreWord::Unjudged,
         voids_max: Some(0),
-        outage: Some(outage),
+        outage: Some(outage()),
         ..Design::default()
     };
     let moves = [
@@ -309,6 +313,27 @@ fn void_runs_are_in_no_count_and_a_block_voided_too_often_is_missing() {
         (found.scored, found.unjudged, found.causes),
         (0, 2, void(2))
     );
+}
+
+#[test]
+fn a_run_that_counts_again_when_every_slot_is_filled_fills_none_more() {
+    let design = Design {
+        by_counts: true,
+        outage: Some(Outage {
+            ended_min: 1,
+            voids: Voids::Run,
+            ..outage()
+        }),
+        ..Design::default()
+    };
+    // The error stop is taken out, and with the third ending its hour is no outage any more.
+    let moves = "start t1 a, stop 1, score 1 pass, start t1 a, finish 2, score 2 pass, start t1 b";
+    let moves: Vec<&str> = moves.split(", ").collect();
+    let taken_out = counted(&played(&design, &moves));
+    let back = counted(&played(&design, &[&moves[..], &["finish 3"]].concat()));
+    for found in [&taken_out, &back] {
+        assert_eq!((found.scored, found.resolved["a"]), (1, 1));
+    }
 }
 
 #[test]
