@@ -107,6 +107,7 @@ fn a_session_of_a_draw_that_grows_ends_without_ending_the_study() {
         desk.say("run -q grows.toml"),
         desk.say_all(&["run -q grows.toml", "status", "status --unblind"]),
         task_is_drawn(&desk, "t2"),
+        desk.say("draw append t3"),
         desk.say("run -q grows.toml"),
         desk.say_all(&["run -q grows.toml", "status", "verify grows.prereg.db"]),
     ];
