@@ -192,6 +192,7 @@ fn random_histories_meet_every_ruling_that_the_engine_gives() {
         "task-differs",
         "draw-closed",
         "draw-gap",
+        "draw-full",
         "draw-conflict",
         "not-confirmatory",
         "already-drawn",

@@ -92,6 +92,74 @@ fn a_refused_task_leaves_none_of_its_list_behind() {
     assert_eq!(desk.json("task add good.jsonl")["added"], 1);
 }
 
+/// Writes a task, adds it to the open frame and draws it.
+fn task_is_drawn(desk: &Desk, id: &str) -> String {
+    desk.write("task.jsonl", &format!("{{\"id\": \"{id}\", \"size\": 1}}"));
+    desk.say_all(&["task add task.jsonl", &format!("draw append {id}")])
+}
+
+#[test]
+fn a_session_of_a_draw_that_grows_ends_without_ending_the_study() {
+    let desk = desk();
+    let said = [
+        desk.say("register grows.toml"),
+        desk.say("run -q grows.toml"),
+        task_is_drawn(&desk, "t1"),
+        desk.say("run -q grows.toml"),
+        desk.say_all(&["run -q grows.toml", "status", "status --unblind"]),
+        task_is_drawn(&desk, "t2"),
+        desk.say("draw append t3"),
+        desk.say("run -q grows.toml"),
+        desk.say_all(&["run -q grows.toml", "status", "verify grows.prereg.db"]),
+    ];
+    transcript!("operator__grows", said.join("\n"));
+}
+
+#[test]
+fn a_session_goes_by_counts_until_the_draw_is_out() {
+    let desk = desk();
+    let text = std::fs::read_to_string(desk.path("grows.toml")).unwrap();
+    let alternating = "repeats  = 2\narms = \"alternating\"\nby = \"counts\"\n";
+    let text =
+        text.replace("repeats  = 1\n", alternating) + "\"order-unbalanced\" = \"they alternate\"\n";
+    // Under an order by counts one arm waits for the other.
+    desk.write("grows/meet.sh", "#!/bin/sh\n");
+    desk.write("grows.toml", &text);
+    desk.say("register grows.toml");
+    task_is_drawn(&desk, "t1");
+    let first = desk.json("run grows.toml");
+    assert_eq!(
+        (&first["state"], &first["slots"]),
+        (&json!("drawn-out"), &json!(4)),
+        "{first}"
+    );
+    assert_eq!(first.get("tally"), None, "outcomes stay sealed");
+    task_is_drawn(&desk, "t2");
+    let tally = desk.json("run grows.toml")["tally"].clone();
+    let told = [
+        &tally["slots"],
+        &tally["scored"],
+        &tally["unjudged"],
+        &tally["reruns"],
+    ];
+    assert_eq!(told, [8, 8, 0, 0], "{tally}");
+    assert_eq!(tally["outcomes"][0]["arms"][1]["count"], 4, "{tally}");
+}
+
+#[test]
+fn a_draw_that_still_grows_ends_with_the_cut_off() {
+    let desk = desk();
+    let text = std::fs::read_to_string(desk.path("grows.toml")).unwrap();
+    let text = text.replace(
+        "[execution]",
+        "[cutoff]\nat = \"2020-01-01T00:00:00Z\"\n[execution]",
+    );
+    desk.write("grows.toml", &text);
+    let run = desk.say("run grows.toml");
+    assert!(run.contains("stopped     past-cutoff: "), "{run}");
+    assert!(desk.json("status")["standing"]["stopped"]["code"] == "past-cutoff");
+}
+
 #[test]
 fn a_session_looks_at_the_world_and_goes_by_what_it_says() {
     let desk = desk();

@@ -591,7 +591,7 @@ fn whatever_is_written_the_schema_and_the_checker_agree() {
     let validator = validator();
     let folder = MemoryFolder::default();
     let config = Config {
-        cases: 120,
+        cases: 150,
         max_shrink_iters: 100,
         failure_persistence: None,
         ..Config::default()

@@ -75,7 +75,7 @@ pub(super) fn status(args: &Status, as_json: bool) -> Result<Reply, Failure> {
     text.push_str(&format!(
         "  slots     {} of {} ended   {} live   {} started in all\n",
         standing.slots_ended,
-        standing.slots.max(rules.registered_plan().len()),
+        rules.slots(&standing),
         standing.live.len(),
         standing.runs
     ));
@@ -359,8 +359,7 @@ pub(super) fn verify(args: &Verify) -> Result<Reply, Failure> {
 fn verified(audit: &Audit) -> Reply {
     let standing = &audit.slice.standing;
     let planned = audit.rules.as_ref();
-    let planned = planned.map_or(0, |rules| rules.registered_plan().len());
-    let slots = standing.slots.max(planned);
+    let slots = planned.map_or(standing.slots, |rules| rules.slots(standing));
     let registered = match audit.registered_at {
         None => "not registered".to_owned(),
         Some(at) => format!(

@@ -64,6 +64,7 @@ pub(super) fn run(args: &Run) -> Result<Reply, Failure> {
     match end {
         End::Complete if args.pilot => pilot_done(&mut store),
         End::Complete => finished(&mut store, &record, &format!(" in {}", bar.elapsed()), true),
+        End::DrawnOut => drawn_out(&mut store, &loaded),
         End::Refused(refusal) if store.standing()?.stopped.is_some() => {
             over(&mut store, &record, refusal.code(), &refusal.to_string())
         }
@@ -285,8 +286,8 @@ pub(super) fn runs_folder(store: &Store, record: &Path) -> Result<PathBuf, Failu
 pub(super) fn count(store: &mut Store) -> Result<Tally, Failure> {
     let rules = rules_of(store)?;
     let mut counter = Counter::new(&rules);
-    store.each_run(|run| counter.add(run))?;
-    Ok(counter.finish())
+    let standing = store.each_row(|row| counter.add(row))?;
+    Ok(counter.finish(&standing))
 }
 
 fn finished(
@@ -315,6 +316,42 @@ fn finished(
     };
     let json = json!({ "state": "complete", "tally": tally, "head": head, "record": record.display().to_string() });
     Ok(Reply::done(text, json))
+}
+
+/// Says that nothing is left to start until tasks are appended to the draw; outcomes stay sealed.
+fn drawn_out(store: &mut Store, loaded: &ProtocolFile) -> Result<Reply, Failure> {
+    let standing = store.standing()?;
+    let protocol = &loaded.checked.registration.protocol;
+    let size = protocol.draw.size;
+    let ended = match (standing.drawn, size) {
+        (0, _) => "no task is drawn yet".to_owned(),
+        (drawn, None) => format!("{} drawn", results::counted(drawn, "task", "tasks")),
+        (drawn, Some(size)) => format!("{drawn} of {size} tasks drawn"),
+    };
+    let add = match protocol.open_fields {
+        Some(_) => "prereg task add FILE; ",
+        None => "",
+    };
+    let sealed = match protocol.sealed() {
+        true => "            outcomes stay sealed until the study has ended\n",
+        false => "",
+    };
+    let text = format!(
+        "drawn-out   {} of {} slots have ended; {ended}\n            append to the draw with: {add}prereg draw append TASK; then go on with: prereg run {}\n{sealed}",
+        standing.slots_ended,
+        standing.slots,
+        loaded.file.display()
+    );
+    Ok(Reply::done(
+        text,
+        json!({
+            "state": "drawn-out",
+            "slots": standing.slots,
+            "drawn": standing.drawn,
+            "size": size,
+            "head": store.head()?,
+        }),
+    ))
 }
 
 fn pilot_done(store: &mut Store) -> Result<Reply, Failure> {

@@ -1,6 +1,7 @@
 //! Attempts: what the last attempt at a slot lets happen to it next.
 
 use super::command::Cause;
+use super::slice::{Run, State};
 use crate::protocol::model::Attempts;
 
 /// What became of a run, as far as its slot goes.
@@ -12,6 +13,17 @@ pub enum Fate {
     Scored,
     /// It is unjudged, or counts so.
     Unjudged(Cause),
+}
+
+impl Fate {
+    /// Returns what became of a run, as it is recorded.
+    pub fn of(run: &Run) -> Self {
+        match (run.state, run.cause) {
+            (State::Scored, _) => Self::Scored,
+            (State::Unjudged, Some(cause)) => Self::Unjudged(cause),
+            _ => Self::Open,
+        }
+    }
 }
 
 /// What is done about a slot.

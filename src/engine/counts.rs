@@ -27,15 +27,33 @@ pub struct Attempt {
 
 /// How far the slots of an arm on a task have come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Filled {
-    /// The slot that was filled last.
-    pub(super) slot: u64,
+pub struct Filled {
+    /// The slot that was filled last; 0 before the first.
+    pub slot: u64,
     /// The attempt at it.
-    pub(super) attempt: u32,
+    pub attempt: u32,
     /// Whether the slot waits for its next attempt.
-    pub(super) waits: bool,
+    pub waits: bool,
     /// How many slots have ended.
-    pub(super) ended: u64,
+    pub ended: u64,
+}
+
+impl Filled {
+    /// Returns how the slots stand with the next run that counts: it stands at the slot named then.
+    #[must_use]
+    pub fn with(self, attempts: &Attempts, fate: Fate) -> Self {
+        let (slot, attempt) = match self.waits {
+            true => (self.slot, self.attempt + 1),
+            false => (self.slot + 1, 1),
+        };
+        let waits = attempts::follows(attempts, attempt, fate);
+        Self {
+            slot,
+            attempt,
+            waits,
+            ended: self.ended + u64::from(fate != Fate::Open && !waits),
+        }
+    }
 }
 
 /// Fills slots with the runs that count, in the order of their starts: how they stand after each.
@@ -43,17 +61,10 @@ fn filling(
     attempts: &Attempts,
     fates: impl IntoIterator<Item = Fate>,
 ) -> impl Iterator<Item = (Filled, Fate)> {
-    let mut filled = Filled::default();
-    fates.into_iter().map(move |fate| {
-        if filled.waits {
-            filled.attempt += 1;
-        } else {
-            filled.slot += 1;
-            filled.attempt = 1;
-        }
-        filled.waits = attempts::follows(attempts, filled.attempt, fate);
-        filled.ended += u64::from(fate != Fate::Open && !filled.waits);
-        (filled, fate)
+    let fates = fates.into_iter();
+    fates.scan(Filled::default(), |filled, fate| {
+        *filled = filled.with(attempts, fate);
+        Some((*filled, fate))
     })
 }
 
@@ -197,11 +208,9 @@ impl View<'_> {
             Some((closed, fate)) if closed == run.run => return fate,
             _ => {}
         }
-        match (run.state, run.cause) {
-            (State::Scored, _) => Fate::Scored,
-            (State::Unjudged, Some(cause)) => Fate::Unjudged(cause),
-            (State::Live, _) if self.is_stale(run) => Fate::Unjudged(Cause::Stale),
-            _ => Fate::Open,
+        match self.is_stale(run) {
+            true => Fate::Unjudged(Cause::Stale),
+            false => Fate::of(run),
         }
     }
 

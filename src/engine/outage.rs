@@ -114,6 +114,12 @@ pub(super) fn is_no_attempt(rules: &Rules, slice: &Slice, run: &Run) -> bool {
             .is_some_and(|window| holds(rules, slice, window))
 }
 
+/// Returns whether the error stops of a window are no attempts at all, by what ended in it.
+pub fn voids_stops(rules: &Rules, tally: &Tally) -> bool {
+    let rule = rules.protocol().outage.as_ref();
+    rule.is_some_and(|rule| rule.voids == Voids::Run && meets(rules, rule, tally))
+}
+
 /// Returns whether error stops of an outage are no attempts at all, and void no block.
 pub(super) fn voids_runs(rules: &Rules) -> bool {
     let rule = rules.protocol().outage.as_ref();

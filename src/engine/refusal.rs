@@ -275,6 +275,11 @@ pub enum Refusal {
         /// How many tasks the draw has.
         size: u64,
     },
+    /// The draw would have more tasks than is registered.
+    DrawFull {
+        /// How many tasks the draw has at most.
+        size: u64,
+    },
     /// Another task stands at a place of the draw.
     DrawConflict {
         /// The first such place, from 1.
@@ -394,6 +399,7 @@ impl Refusal {
             Self::TaskDiffers { .. } => "task-differs",
             Self::DrawClosed {} => "draw-closed",
             Self::DrawGap { .. } => "draw-gap",
+            Self::DrawFull { .. } => "draw-full",
             Self::DrawConflict { .. } => "draw-conflict",
             Self::NotConfirmatory { .. } => "not-confirmatory",
             Self::AlreadyDrawn { .. } => "already-drawn",
@@ -461,6 +467,7 @@ impl Refusal {
             Self::PastCutoff { .. } => Some("/cutoff/at"),
             Self::SplitClosed { .. } | Self::NotRegistered { .. } => Some("/tasks/splits"),
             Self::NotDrawn { .. } => Some("/draw"),
+            Self::DrawFull { .. } => Some("/draw/size"),
             Self::SlotsUsed { .. } => Some("/allocation/repeats"),
             Self::OutOfOrder { .. } => Some("/allocation"),
             Self::CapReached { .. } => Some("/allocation/runs_max"),

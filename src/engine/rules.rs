@@ -10,7 +10,7 @@ use super::conditions::Conditions;
 use super::facts::{Fact, FactKey};
 use super::observation::Observer;
 use super::scoring::Scorer;
-use super::slice::Slice;
+use super::slice::{Slice, Standing};
 use crate::protocol::frame::{self, Task};
 use crate::protocol::model::{OrderBy, Protocol, SplitKind};
 use crate::protocol::plan::Plan;
@@ -240,7 +240,20 @@ impl Rules {
         Cow::Borrowed(plan)
     }
 
-    /// Returns the registered plan.
+    /// Returns how many tasks are drawn by now.
+    pub fn drawn(&self, standing: &Standing) -> u64 {
+        match self.is_open() || self.grows() {
+            true => standing.drawn,
+            false => self.plan.tasks(),
+        }
+    }
+
+    /// Returns how many slots the tasks that are drawn by now have.
+    pub fn slots(&self, standing: &Standing) -> u64 {
+        self.plan.over(self.drawn(standing)).len()
+    }
+
+    /// Returns the registered plan, over every task that can be drawn and is known with the protocol.
     pub fn registered_plan(&self) -> &Plan {
         &self.plan
     }

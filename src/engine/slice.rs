@@ -388,6 +388,17 @@ pub struct Slice {
     missing: RefCell<Missing>,
 }
 
+/// A row from which slots are counted.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Row {
+    /// What ended in a window.
+    Window(Window, Tally),
+    /// A lane.
+    Lane(LaneId, Lane),
+    /// A run.
+    Run(Box<Run>),
+}
+
 /// Which rows were changed since they were loaded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changed {

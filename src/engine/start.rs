@@ -25,7 +25,7 @@ pub enum Peek {
     Refused(Refusal),
     /// Nothing may start until a run under way has ended, or the study is registered.
     Wait,
-    /// Every slot has ended.
+    /// Every slot has ended; where the draw grows, of the tasks that are drawn by now.
     Complete,
 }
 
@@ -36,7 +36,9 @@ pub fn peek(rules: &Rules, slice: &Slice, at: Time) -> Peek {
     }
     let plan = rules.plan_of(slice, true);
     if slice.standing.slots_ended >= plan.len() {
-        return Peek::Complete;
+        // A draw that could still grow comes to its end, too.
+        let over = guards::stopped_by(rules, at).filter(|_| !slice.standing.has_ended());
+        return over.map_or(Peek::Complete, Peek::Refused);
     }
     if let Some(first) = unready(rules, slice, at) {
         return first;

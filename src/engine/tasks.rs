@@ -113,16 +113,20 @@ pub(super) fn draw(rules: &Rules, slice: &Slice, from: u64, tasks: &[String]) ->
     }
     let held = usize::try_from(size + 1 - from).unwrap_or(usize::MAX);
     let fresh = tasks.get(held..).unwrap_or_default();
+    if fresh.is_empty() {
+        return Ok(Vec::new());
+    }
+    let drawn = size + fresh.len() as u64;
+    match rules.protocol().draw.size {
+        Some(most) if drawn > most => return Err(Refusal::DrawFull { size: most }),
+        _ => {}
+    }
     for (i, task) in fresh.iter().enumerate() {
         drawable(rules, slice, task, size + i as u64)?;
         if fresh[..i].contains(task) {
             return Err(Refusal::AlreadyDrawn { task: task.clone() });
         }
     }
-    if fresh.is_empty() {
-        return Ok(Vec::new());
-    }
-    let drawn = size + fresh.len() as u64;
     Ok(vec![Event::Drawn {
         tasks: fresh.to_vec(),
         slots: rules.registered_plan().over(drawn).len(),

@@ -88,7 +88,7 @@ codes! {
     OrderConfoundedWithTime, "order-confounded-with-time", "The arms run one after another, so time is confounded with the arm.";
     FewTasks, "few-tasks", "The registered test cannot reach its level with so few tasks.";
     UnequalLimits, "unequal-limits", "The arms have different limits.";
-    UnlimitedVoids, "unlimited-voids", "A block may be voided without limit.";
+    UnlimitedVoids, "unlimited-voids", "A block or a run may be voided without limit.";
     NoControl, "no-control", "A positive or a negative control is missing.";
     MissingUnbounded, "missing-unbounded", "A missing value of the primary outcome has no worst case.";
     UnpinnedCommand, "unpinned-command", "An arm's program is neither probed nor digested.";

@@ -1,17 +1,24 @@
 //! Counts and rates by arm: what came out, over the slots that were registered.
 //!
 //! The denominator is fixed: every registered slot counts, and a slot without a value counts as the
-//! outcome's `missing` says, or not at all where only available values count.
+//! outcome's `missing` says, or not at all where only available values count. Where the draw grows,
+//! the slots are those of the tasks that are drawn by now.
+//!
+//! Which run stands at which slot is what the order says: the position of its start, or under an
+//! order by counts its rank. A run that is void, or no attempt at all, is in no count; a slot whose
+//! block was voided too often has ended without a score, by the cause `void`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::engine::command::Cause;
-use crate::engine::event::Outcomes;
+use crate::engine::attempts::Fate;
+use crate::engine::counts::Filled;
+use crate::engine::event::{LaneId, Outcomes, Place};
+use crate::engine::outage::{self, Window};
 use crate::engine::rules::Rules;
-use crate::engine::slice::{Run, State};
+use crate::engine::slice::{Lane, Row, Run, Standing, State};
 use crate::protocol::model::{Expect, Outcome, OutcomeKind};
 
 /// Everything that is counted.
@@ -97,136 +104,206 @@ pub struct ControlTally {
 pub enum ControlVerdict {
     /// It is, for every drawn task.
     Holds,
-    /// It is so far; not every drawn task has been tried.
+    /// It is so far; not every drawn task has been tried, or none is drawn.
     SoFar,
     /// It is not, or a run of it could not be judged.
     Fails,
 }
 
-/// Counts runs one after another.
+/// Counts slots, row by row. Of a run it keeps what its slot needs and no outcomes.
 #[derive(Debug)]
 pub struct Counter<'a> {
     rules: &'a Rules,
-    slots: BTreeMap<u64, Last>,
-    controls: BTreeMap<(usize, String), Option<bool>>,
+    /// Windows whose error stops are no attempts at all.
+    outages: BTreeSet<Window>,
+    /// Positions under an order by plan whose slot waits for an attempt, or has one under way.
+    waiting: BTreeSet<u64>,
+    /// Why the last attempt at a position under an order by plan is unjudged.
+    unjudged: BTreeMap<u64, &'static str>,
+    /// How far the slots of a task and arm have come, under an order by counts.
+    cells: BTreeMap<(LaneId, usize), Filled>,
+    /// Slots that have ended without a score, by cause.
+    causes: BTreeMap<&'static str, u64>,
+    scored: u64,
     reruns: u64,
+    /// The known values of each outcome and arm.
+    known: Vec<Vec<Known>>,
+    controls: BTreeMap<(usize, String), Option<bool>>,
 }
 
-/// The last attempt at a slot.
-#[derive(Debug)]
-struct Last {
-    arm: usize,
-    state: State,
-    cause: Option<&'static str>,
-    outcomes: Option<Outcomes>,
+/// The known values of an outcome of an arm.
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
+    values: u32,
+    /// How many are true.
+    yes: u64,
+    sum: f64,
 }
+
+/// The cause of a slot whose block was voided too often.
+const VOID: &str = "void";
 
 impl<'a> Counter<'a> {
     /// Starts counting.
     pub fn new(rules: &'a Rules) -> Self {
+        let protocol = rules.protocol();
         Self {
             rules,
-            slots: BTreeMap::new(),
-            controls: BTreeMap::new(),
+            outages: BTreeSet::new(),
+            waiting: BTreeSet::new(),
+            unjudged: BTreeMap::new(),
+            cells: BTreeMap::new(),
+            causes: BTreeMap::new(),
+            scored: 0,
             reruns: 0,
+            known: vec![vec![Known::default(); protocol.arms.len()]; protocol.outcomes.len()],
+            controls: BTreeMap::new(),
         }
     }
 
-    /// Counts a run; runs come in the order of their numbers. Pilots are in no count.
-    pub fn add(&mut self, run: Run) {
-        let protocol = self.rules.protocol();
-        match run.place {
-            Some(place) if place.lane.is_registered() => {
-                let Some(arm) = protocol.arm(&run.arm) else {
-                    return;
-                };
-                self.reruns += u64::from(place.attempt > 1);
-                let cause = run.cause.map(Cause::text);
-                self.slots.insert(
-                    place.position,
-                    Last {
-                        arm,
-                        state: run.state,
-                        cause,
-                        outcomes: run.outcomes,
-                    },
-                );
+    /// Counts a row: windows and lanes come before runs, and runs in the order of their numbers.
+    /// Pilots are in no count.
+    pub fn add(&mut self, row: Row) {
+        match row {
+            Row::Window(window, tally) if outage::voids_stops(self.rules, &tally) => {
+                self.outages.insert(window);
             }
-            Some(_) => {}
-            None => {
-                let Some(control) = protocol
-                    .controls
-                    .iter()
-                    .position(|control| control.id == run.arm)
-                else {
-                    return;
-                };
-                if run.is_closed() {
-                    let outcome = &protocol.controls[control].outcome;
-                    let value = run
-                        .outcomes
-                        .as_ref()
-                        .and_then(|outcomes| outcomes.get(outcome)?.as_bool());
-                    // The first result stands; another run of the same control changes nothing.
-                    let first = self.controls.entry((control, run.task)).or_default();
-                    *first = first.or(value);
-                }
-            }
+            Row::Lane(id, lane) if id.is_registered() => self.lane(&lane),
+            Row::Run(run) => self.run(*run),
+            Row::Window(..) | Row::Lane(..) => {}
         }
     }
 
-    /// Ends counting.
-    pub fn finish(self) -> Tally {
-        let protocol = self.rules.protocol();
-        let plan = self.rules.registered_plan();
-        let in_state = |state| {
-            self.slots
-                .values()
-                .filter(|last| last.state == state)
-                .count() as u64
+    fn lane(&mut self, lane: &Lane) {
+        if self.rules.goes_by_counts() {
+            return;
+        }
+        self.waiting
+            .extend(lane.again.keys().copied().chain(lane.next));
+        let voids_max = self.rules.protocol().attempts.voids_max;
+        if voids_max.is_some_and(|most| lane.voids > most) {
+            *self.causes.entry(VOID).or_default() +=
+                self.rules.registered_plan().lane_len(lane.stage);
+        }
+    }
+
+    fn run(&mut self, run: Run) {
+        let Some(place) = run.place else {
+            return self.run_of_control(run);
         };
-        let mut causes = BTreeMap::new();
-        for cause in self.slots.values().filter_map(|last| last.cause) {
-            *causes.entry(cause).or_default() += 1;
-        }
-        Tally {
-            slots: plan.len(),
-            scored: in_state(State::Scored),
-            unjudged: in_state(State::Unjudged),
-            reruns: self.reruns,
-            causes,
-            outcomes: protocol
-                .outcomes
-                .iter()
-                .map(|outcome| self.outcome(outcome))
-                .collect(),
-            controls: (0..protocol.controls.len())
-                .map(|control| self.control(control))
-                .collect(),
+        let mut arms = self.rules.protocol().arms.iter();
+        match arms.position(|arm| arm.id == run.arm) {
+            Some(_) if !place.lane.is_registered() => {}
+            Some(arm) if place.by_counts => self.counted(arm, place, run),
+            Some(arm) => self.planned(arm, place, run),
+            None => {}
         }
     }
 
-    fn outcome(&self, outcome: &Outcome) -> OutcomeTally {
-        let plan = self.rules.registered_plan();
-        let slots = plan.tasks() * plan.repeats();
-        let arms = self
-            .rules
-            .protocol()
-            .arms
-            .iter()
-            .enumerate()
-            .map(|(index, arm)| {
-                let lasts = self.slots.values().filter(|last| last.arm == index);
-                let values = lasts.filter_map(|last| last.outcomes.as_ref()?.get(&outcome.id));
-                let known: Vec<&Value> = values.filter(|value| !value.is_null()).collect();
-                let value = figure(outcome, &known, slots);
-                ArmTally {
-                    arm: arm.id.clone(),
-                    slots,
-                    known: known.len() as u64,
-                    value,
-                }
-            });
+    /// Counts a run whose slot its place names, unless it is void.
+    fn planned(&mut self, arm: usize, place: Place, run: Run) {
+        if run.state == State::Void {
+            return;
+        }
+        let before = self.unjudged.get(&place.position);
+        self.reruns += u64::from(before.is_some());
+        match Fate::of(&run) {
+            Fate::Scored => {
+                self.unjudged.remove(&place.position);
+                self.score(arm, run.outcomes);
+            }
+            Fate::Unjudged(cause) => {
+                self.unjudged.insert(place.position, cause.text());
+            }
+            Fate::Open => {}
+        }
+    }
+
+    /// Counts a run whose slot is its rank among those of its task and arm that count.
+    fn counted(&mut self, arm: usize, place: Place, run: Run) {
+        if run
+            .stopped_in()
+            .is_some_and(|window| self.outages.contains(&window))
+        {
+            return;
+        }
+        let fate = Fate::of(&run);
+        let filled = self.cells.entry((place.lane, arm)).or_default();
+        *filled = filled.with(&self.rules.protocol().attempts, fate);
+        // What an outage had taken out may count again, when other runs have filled every slot.
+        if filled.slot > self.rules.registered_plan().repeats() {
+            return;
+        }
+        self.reruns += u64::from(filled.attempt > 1);
+        match fate {
+            Fate::Scored => self.score(arm, run.outcomes),
+            Fate::Unjudged(cause) if !filled.waits => {
+                *self.causes.entry(cause.text()).or_default() += 1;
+            }
+            Fate::Unjudged(_) | Fate::Open => {}
+        }
+    }
+
+    /// Counts a slot that has a scored run, and its outcomes.
+    fn score(&mut self, arm: usize, outcomes: Option<Outcomes>) {
+        self.scored += 1;
+        let outcomes = outcomes.unwrap_or_default();
+        for (outcome, known) in self.rules.protocol().outcomes.iter().zip(&mut self.known) {
+            if let Some(value) = outcomes.get(&outcome.id).filter(|value| !value.is_null()) {
+                known[arm].add(value);
+            }
+        }
+    }
+
+    fn run_of_control(&mut self, run: Run) {
+        let controls = &self.rules.protocol().controls;
+        let Some(control) = controls.iter().position(|control| control.id == run.arm) else {
+            return;
+        };
+        if run.is_closed() {
+            let outcome = &controls[control].outcome;
+            let outcomes = run.outcomes.as_ref();
+            let value = outcomes.and_then(|outcomes| outcomes.get(outcome)?.as_bool());
+            // The first result stands; another run of the same control changes nothing.
+            let first = self.controls.entry((control, run.task)).or_default();
+            *first = first.or(value);
+        }
+    }
+
+    /// Ends counting, over the tasks that are drawn by now.
+    pub fn finish(mut self, standing: &Standing) -> Tally {
+        let protocol = self.rules.protocol();
+        let tasks = self.rules.drawn(standing);
+        let ended = std::mem::take(&mut self.unjudged).into_iter();
+        for (_, cause) in ended.filter(|(position, _)| !self.waiting.contains(position)) {
+            *self.causes.entry(cause).or_default() += 1;
+        }
+        let outcomes = protocol.outcomes.iter().zip(&self.known);
+        let controls = 0..protocol.controls.len();
+        Tally {
+            slots: self.rules.slots(standing),
+            scored: self.scored,
+            unjudged: self.causes.values().sum(),
+            reruns: self.reruns,
+            outcomes: outcomes
+                .map(|(outcome, known)| self.outcome(outcome, known, tasks))
+                .collect(),
+            controls: controls
+                .map(|control| self.control(control, tasks))
+                .collect(),
+            causes: self.causes,
+        }
+    }
+
+    fn outcome(&self, outcome: &Outcome, known: &[Known], tasks: u64) -> OutcomeTally {
+        let slots = tasks * self.rules.registered_plan().repeats();
+        let arms = self.rules.protocol().arms.iter().zip(known);
+        let arms = arms.map(|(arm, known)| ArmTally {
+            arm: arm.id.clone(),
+            slots,
+            known: u64::from(known.values),
+            value: figure(outcome, known, slots),
+        });
         OutcomeTally {
             id: outcome.id.clone(),
             kind: outcome.kind,
@@ -234,14 +311,14 @@ impl<'a> Counter<'a> {
         }
     }
 
-    fn control(&self, index: usize) -> ControlTally {
+    fn control(&self, index: usize, tasks: u64) -> ControlTally {
         let control = &self.rules.protocol().controls[index];
         let of_control = self.controls.iter().filter(|((of, _), _)| *of == index);
         let results: Vec<Option<bool>> = of_control.map(|(_, result)| *result).collect();
         let expected = Some(control.expect == Expect::AllResolved);
         let verdict = if results.iter().any(|result| *result != expected) {
             ControlVerdict::Fails
-        } else if results.len() as u64 == self.rules.registered_plan().tasks() {
+        } else if tasks > 0 && results.len() as u64 == tasks {
             ControlVerdict::Holds
         } else {
             ControlVerdict::SoFar
@@ -259,26 +336,24 @@ impl<'a> Counter<'a> {
     }
 }
 
-fn figure(outcome: &Outcome, known: &[&Value], slots: u64) -> Figure {
+fn figure(outcome: &Outcome, known: &Known, slots: u64) -> Figure {
     if outcome.kind != OutcomeKind::Binary {
-        return Figure::Mean { mean: mean(known) };
+        return Figure::Mean { mean: known.mean() };
     }
-    let yes = known
-        .iter()
-        .filter(|value| value.as_bool() == Some(true))
-        .count() as u64;
-    let missing = slots - known.len() as u64;
+    let values = u64::from(known.values);
+    // A slot that counts has one value at most, so this is no less than 0 but in a record that lies.
+    let missing = slots.saturating_sub(values);
     match outcome.missing {
         None => Figure::Count {
-            count: yes,
-            of: known.len() as u64,
+            count: known.yes,
+            of: values,
         },
         Some(0) => Figure::Count {
-            count: yes,
+            count: known.yes,
             of: slots,
         },
         Some(_) => Figure::Count {
-            count: yes + missing,
+            count: known.yes + missing,
             of: slots,
         },
     }
@@ -288,10 +363,16 @@ fn figure(outcome: &Outcome, known: &[&Value], slots: u64) -> Figure {
     clippy::float_arithmetic,
     reason = "a mean is reported, never decided upon"
 )]
-fn mean(known: &[&Value]) -> Option<f64> {
-    let count = u32::try_from(known.len()).ok().filter(|count| *count > 0)?;
-    let sum: f64 = known.iter().filter_map(|value| value.as_f64()).sum();
-    Some(sum / f64::from(count))
+impl Known {
+    fn add(&mut self, value: &Value) {
+        self.values = self.values.saturating_add(1);
+        self.yes += u64::from(value.as_bool() == Some(true));
+        self.sum += value.as_f64().unwrap_or_default();
+    }
+
+    fn mean(&self) -> Option<f64> {
+        (self.values > 0).then(|| self.sum / f64::from(self.values))
+    }
 }
 
 /// Returns an amount of micro-dollars in dollars.

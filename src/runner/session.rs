@@ -79,6 +79,8 @@ pub trait Observer: Sync {
 pub enum End {
     /// Every slot has ended.
     Complete,
+    /// Every slot of the tasks that are drawn by now has ended; more may be drawn.
+    DrawnOut,
     /// A registered rule lets nothing start, for now or for good.
     Refused(Refusal),
     /// Nothing may start until runs that are executed elsewhere have ended.
@@ -335,7 +337,11 @@ fn workers(rules: &Rules, session: &Session<'_>, left: usize) -> usize {
     } else {
         rules.registered_plan()
     };
+    // Tasks may come while the session is at work.
+    let grows = rules.is_open() || rules.grows();
     let jobs = usize::try_from(plan.len())
+        .ok()
+        .filter(|_| !grows)
         .unwrap_or(usize::MAX)
         .saturating_add(left);
     let runs_max = usize::try_from(rules.protocol().allocation.runs_max).unwrap_or(usize::MAX);
@@ -642,7 +648,10 @@ impl Dispatcher<'_> {
                     self.flush.flush()?;
                     return Ok(Some(work));
                 }
-                Granted::Complete => shared.end = End::Complete,
+                Granted::Complete if self.session.pilot || standing.completed.is_some() => {
+                    shared.end = End::Complete;
+                }
+                Granted::Complete => shared.end = End::DrawnOut,
                 Granted::Refused(refusal) => shared.end = End::Refused(refusal),
                 Granted::Nothing if matches!(shared.end, End::Refused(_)) => {
                     shared.end = End::Waiting;

@@ -10,7 +10,8 @@ use super::{Fault, Result, rows};
 use crate::engine::command::{Action, Command};
 use crate::engine::event::Event;
 use crate::engine::evolve;
-use crate::engine::slice::{Changed, Missing, Run, Slice};
+use crate::engine::facts::{Fact, FactKey};
+use crate::engine::slice::{Changed, Missing, Row, Run, Slice};
 use crate::record::entry::{self, Answer, Head};
 use crate::units::RunId;
 
@@ -186,6 +187,44 @@ pub(super) fn draft_of(action: &Action, events: &[Event]) -> Option<u64> {
         (Action::Open { .. }, [Event::Opened { draft, .. }]) => Some(*draft),
         _ => None,
     }
+}
+
+/// Hands every row from which slots are counted to a function, as it is saved or has become since:
+/// windows, lanes, and then the runs in order.
+pub(super) fn each_row(
+    connection: &Connection,
+    derived: &Derived,
+    mut each: impl FnMut(Row),
+) -> Result<()> {
+    let Changed { lanes, facts, .. } = &derived.slice.changed;
+    let mut window = |key: FactKey, fact: Fact| {
+        if let (FactKey::Window(window), Fact::Window(tally)) = (key, fact) {
+            each(Row::Window(window, tally));
+        }
+    };
+    rows::each_window(connection, |key, fact| {
+        if !facts.contains(&key) {
+            window(key, fact);
+        }
+        Ok::<(), Fault>(())
+    })?;
+    for key in facts {
+        if let Some(fact) = derived.slice.fact(key) {
+            window(key.clone(), fact.clone());
+        }
+    }
+    rows::each_lane(connection, |id, lane| {
+        if !lanes.contains(&id) {
+            each(Row::Lane(id, lane));
+        }
+        Ok::<(), Fault>(())
+    })?;
+    for id in lanes {
+        if let Some(lane) = derived.slice.lane(*id) {
+            each(Row::Lane(*id, lane.clone()));
+        }
+    }
+    each_run(connection, derived, |run| each(Row::Run(Box::new(run))))
 }
 
 /// Hands every run to a function, in order: as it is saved, or as it has become since.

@@ -39,7 +39,7 @@ use rusqlite::{Connection, OpenFlags, Transaction};
 
 use crate::engine::blocks::{self, Block, Flag};
 use crate::engine::rules::Rules;
-use crate::engine::slice::{Run, Slice, Standing};
+use crate::engine::slice::{Row, Run, Slice, Standing};
 use crate::protocol::frame::Task;
 use crate::record::entry::{self, Head};
 use crate::units::{Digest, RunId, Time};
@@ -229,6 +229,15 @@ impl Store {
         let snapshot = self.connection.unchecked_transaction()?;
         let derived = derived(&snapshot, &mut self.cache)?;
         derived::each_run(&snapshot, derived, each)
+    }
+
+    /// Hands every row from which slots are counted to a function: windows, lanes, and then the runs
+    /// in order; returns the standing that they belong to.
+    pub fn each_row(&mut self, each: impl FnMut(Row)) -> Result<Standing> {
+        let snapshot = self.connection.unchecked_transaction()?;
+        let derived = derived(&snapshot, &mut self.cache)?;
+        derived::each_row(&snapshot, derived, each)?;
+        Ok(derived.slice.standing.clone())
     }
 }
 

@@ -332,11 +332,27 @@ pub(super) fn save_fact(connection: &Connection, key: &FactKey, fact: &Fact) -> 
 /// Hands every fact to a function.
 pub(super) fn each_fact<E: From<Fault>>(
     connection: &Connection,
+    each: impl FnMut(FactKey, Fact) -> std::result::Result<(), E>,
+) -> std::result::Result<(), E> {
+    each_selected(connection, "SELECT key, fact FROM facts", each)
+}
+
+/// Hands every fact about a window to a function.
+pub(super) fn each_window<E: From<Fault>>(
+    connection: &Connection,
+    each: impl FnMut(FactKey, Fact) -> std::result::Result<(), E>,
+) -> std::result::Result<(), E> {
+    // A semicolon comes right after a colon.
+    let sql = "SELECT key, fact FROM facts WHERE key > '{\"window\":' AND key < '{\"window\";'";
+    each_selected(connection, sql, each)
+}
+
+fn each_selected<E: From<Fault>>(
+    connection: &Connection,
+    sql: &str,
     mut each: impl FnMut(FactKey, Fact) -> std::result::Result<(), E>,
 ) -> std::result::Result<(), E> {
-    let mut statement = connection
-        .prepare("SELECT key, fact FROM facts")
-        .map_err(Fault::from)?;
+    let mut statement = connection.prepare(sql).map_err(Fault::from)?;
     let mut rows = statement.query([]).map_err(Fault::from)?;
     while let Some(row) = rows.next().map_err(Fault::from)? {
         let columns = || Ok((row.get(0)?, row.get(1)?));

@@ -149,7 +149,7 @@ fn no(refusal: &Refusal) -> String {
             format!("{code} {budget} {kind}")
         }
         Refusal::TaskDiffers { task, fields } => format!("{code} {task} {}", fields.join(" ")),
-        Refusal::DrawGap { size } => format!("{code} {size}"),
+        Refusal::DrawGap { size } | Refusal::DrawFull { size } => format!("{code} {size}"),
         Refusal::DrawConflict { position } => format!("{code} {position}"),
         Refusal::NotConfirmatory { task } | Refusal::AlreadyDrawn { task } => {
             format!("{code} {task}")

@@ -67,11 +67,14 @@ impl Naive {
             return Err(format!("draw-gap {size}"));
         }
         let places = from as usize - 1..;
+        let most = self.design().tasks;
+        let is_full = !self.design().endless && from as usize - 1 + tasks.len() > most;
         let mut all = drawn.clone();
         for (place, task) in places.zip(tasks) {
             match drawn.get(place) {
                 Some(known) if known == task => {}
                 Some(_) => return Err(format!("draw-conflict {}", place + 1)),
+                None if is_full => return Err(format!("draw-full {most}")),
                 None => {
                     self.drawable(&all, place, task)?;
                     all.push(task.clone());

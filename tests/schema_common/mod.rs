@@ -134,7 +134,9 @@ pub fn protocol(c: &mut Choices) -> Value {
     // A matrix study has one fixture and may do without an analysis.
     let matrix = c.below(5) == 4;
     let staged = c.flip();
-    let open = c.below(4) == 3 && !matrix;
+    // A draw that grows has no stages, and an open frame has a draw that grows.
+    let grows = c.below(4) == 3 && !matrix && !staged;
+    let open = grows && c.flip();
     let judged = c.flip();
     let claimed = c.flip();
     let observes = c.flip();
@@ -146,7 +148,7 @@ pub fn protocol(c: &mut Choices) -> Value {
 
     let tasks = tasks(c, open);
     let splits = tasks.0.contains_key("splits");
-    let allocation = allocation(c, matrix, staged, counted);
+    let allocation = allocation(c, matrix, staged, [counted, grows]);
     let single = allocation.0.get("repeats") == Some(&json!(1));
     // Containment is equal for all arms, so it is chosen once.
     let tiers = ["pidns_cgroup", "pidns", "cgroup", "subreaper", "pgroup"];
@@ -165,8 +167,8 @@ pub fn protocol(c: &mut Choices) -> Value {
         )
         .with("allocation", allocation);
     // A matrix study has one task.
-    if matrix || c.flip() {
-        whole = whole.with("draw", draw(c, open, matrix));
+    if matrix || grows || c.flip() {
+        whole = whole.with("draw", draw(c, [open, grows], matrix));
     }
     let seeded = whole
         .0
@@ -194,7 +196,7 @@ pub fn protocol(c: &mut Choices) -> Value {
     }
     whole = whole
         .may(c, "attempts", attempts)
-        .may(c, "outage", outage)
+        .may(c, "outage", |c| outage(c, counted && !matrix))
         .may(c, "backoff", |c| json!({ "initial": "1ms", "max": c.duration(), "reset_margin": c.duration(), "wait_max": c.duration() }))
         .may(c, "budgets", budgets)
         .may(c, "breaker", |c| {
@@ -285,7 +287,7 @@ fn tasks(c: &mut Choices, open: bool) -> Table {
     )
 }
 
-fn draw(c: &mut Choices, open: bool, single: bool) -> Table {
+fn draw(c: &mut Choices, [open, grows]: [bool; 2], single: bool) -> Table {
     let methods = ["shuffled", "listed", "ranked"];
     let method = if open { "listed" } else { c.pick(&methods) };
     let mut table = Table::default().with("method", method);
@@ -298,9 +300,11 @@ fn draw(c: &mut Choices, open: bool, single: bool) -> Table {
     if single {
         return table.with("size", 1);
     }
-    table
-        .may(c, "size", |c| c.pick(&[5, 1, 2]))
-        .may(c, "grows", |c| c.flip())
+    let table = table.may(c, "size", |c| c.pick(&[5, 1, 2]));
+    if grows {
+        return table.with("grows", true);
+    }
+    table.may(c, "grows", |_| false)
 }
 
 fn env(c: &mut Choices) -> Value {
@@ -377,7 +381,7 @@ fn controls(c: &mut Choices) -> Value {
     made.into()
 }
 
-fn allocation(c: &mut Choices, matrix: bool, staged: bool, counted: bool) -> Table {
+fn allocation(c: &mut Choices, matrix: bool, staged: bool, [counted, grows]: [bool; 2]) -> Table {
     let mut table = Table::default();
     if matrix {
         table = table.with("nest", json!(["arm", "repeat"]));
@@ -387,8 +391,12 @@ fn allocation(c: &mut Choices, matrix: bool, staged: bool, counted: bool) -> Tab
             json!(["arm", "task", "repeat"]),
             json!(["repeat", "arm", "task"]),
         ];
-        // An order by counts goes task by task.
-        let some = if counted { &nests[..1] } else { &nests[..] };
+        // An order by counts goes task by task, and a draw that grows appends tasks.
+        let some = if counted || grows {
+            &nests[..1]
+        } else {
+            &nests[..]
+        };
         table = table.may(c, "nest", |c| c.pick(some));
     }
     if !staged {
@@ -446,15 +454,19 @@ fn attempts(c: &mut Choices) -> Table {
     }
 }
 
-fn outage(c: &mut Choices) -> Table {
-    Table::default()
+fn outage(c: &mut Choices, counted: bool) -> Table {
+    let table = Table::default()
         .with("window", "utc_hour")
         .with("error", "run.exit != 0")
         .with("ended_min", c.pick(&[4, 1, 100_000]))
         .with("error_share", c.share())
         .may(c, "errors_in", |c| c.word("every_arm any_arm"))
-        .may(c, "voids", |c| c.word("block run"))
-        .may(c, "pauses_starts", |c| c.flip())
+        .may(c, "pauses_starts", |c| c.flip());
+    // An order by counts has no blocks.
+    if counted {
+        return table.with("voids", "run");
+    }
+    table.may(c, "voids", |c| c.word("block run"))
 }
 
 fn budgets(c: &mut Choices) -> Value {

@@ -157,6 +157,10 @@ impl fmt::Display for Refusal {
                 "the draw has {size} tasks; the next one is number {}",
                 size + 1
             ),
+            Self::DrawFull { size } => write!(
+                f,
+                "the draw ends with {size} tasks, and more would stand in it; append no more than are missing"
+            ),
             Self::DrawConflict { position } => {
                 write!(
                     f,

@@ -104,7 +104,7 @@ fn facts(refusal: &Refusal) -> Map<String, Value> {
     object(match refusal {
         Refusal::RegistrationDiffers { differs, .. } => json!({ "fields": differs }),
         Refusal::TaskDiffers { fields, .. } => json!({ "fields": fields }),
-        Refusal::DrawGap { size } => json!({ "size": size }),
+        Refusal::DrawGap { size } | Refusal::DrawFull { size } => json!({ "size": size }),
         Refusal::DrawConflict { position } => json!({ "position": position }),
         Refusal::Stale { .. } => json!({ "status": State::Unjudged.text() }),
         Refusal::AlreadyClosed { state, .. } => json!({ "status": state.text() }),

@@ -189,6 +189,7 @@ impl Checker<'_> {
 
     pub(super) fn draw(&mut self, draft: &Draft, tasks: &[Task]) -> Draw {
         let confirmatory = self.confirmatory(draft, tasks);
+        self.drawable(draft);
         let Some(draw) = &draft.draw else {
             return Draw {
                 method: DrawMethod::Listed,
@@ -209,6 +210,7 @@ impl Checker<'_> {
             );
         }
         self.classes(draw);
+        self.growth(draft, draw);
         match draw.method {
             DrawMethod::Shuffled if draw.seed.is_none() => {
                 let why = "what a shuffled draw is ordered by: any text, best a public value that nobody knew before";
@@ -234,6 +236,52 @@ impl Checker<'_> {
             size: draw.size,
             classes: draw.classes.clone().unwrap_or_default(),
             grows: draw.grows.unwrap_or(false),
+        }
+    }
+
+    /// Refuses an open frame from which no task could ever be drawn.
+    fn drawable(&mut self, draft: &Draft) {
+        let draw = draft.draw.as_ref();
+        let grows = draw.is_some_and(|draw| draw.grows == Some(true));
+        let refused = ["/draw/grows", "/tasks/frame"].iter();
+        if !draft.tasks.is_open() || grows || refused.clone().any(|at| self.was_refused(at)) {
+            return;
+        }
+        let place = match draw {
+            Some(draw) if draw.grows.is_some() => Place::Value("/draw/grows".to_owned()),
+            Some(_) => Place::Key("/draw".to_owned()),
+            None => Place::Value("/tasks/frame".to_owned()),
+        };
+        let message = "an open frame has no task at first, and a draw that does not grow takes none up later: nothing could ever start";
+        self.push(
+            Defect::new(Code::Draw, place, message)
+                .note("write grows = true under [draw], or give the frame as a file"),
+        );
+    }
+
+    /// Refuses a draw that grows where a task that is appended would shift slots that have started.
+    fn growth(&mut self, draft: &Draft, draw: &draft::Draw) {
+        if draw.grows != Some(true) {
+            return;
+        }
+        let by_counts = draft.allocation.by == Some(OrderBy::Counts);
+        let nest = draft.allocation.nest.as_deref();
+        // That an order by counts goes task by task is told there.
+        if !by_counts && matches!(nest, Some([Axis::Repeat | Axis::Arm, _, _])) {
+            let message = "a draw that grows has \"task\" first in `nest`: else a task that is appended would shift the slots after it";
+            self.refuse(
+                Code::Draw,
+                Place::Value("/allocation/nest".to_owned()),
+                message,
+            );
+        }
+        if !draft.stages.is_empty() {
+            let message = "with stages a task that is appended would shift the slots of the later ones: a draw that grows has none";
+            self.push(
+                Defect::new(Code::Draw, Place::Value("/draw/grows".to_owned()), message).note(
+                    "leave `grows` out, or give `repeats` under [allocation] instead of [[stages]]",
+                ),
+            );
         }
     }
 

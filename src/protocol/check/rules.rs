@@ -10,8 +10,8 @@ use crate::protocol::defect::{Code, Defect, Place};
 use crate::protocol::draft::{self, Draft, ExpressionText};
 use crate::protocol::expression::{Expected, Scope, Type};
 use crate::protocol::model::{
-    Backoff, Breaker, Budget, BudgetCounts, BudgetMax, BudgetUnknown, ErrorsIn, Fits, Hold, Outage,
-    Reading, ReadingFrom, Stage, Stop, StopAt, StopScope, UnknownStop, Voids,
+    Backoff, Breaker, Budget, BudgetCounts, BudgetMax, BudgetUnknown, ErrorsIn, Fits, Hold,
+    OrderBy, Outage, Reading, ReadingFrom, Stage, Stop, StopAt, StopScope, UnknownStop, Voids,
 };
 use crate::units::{Money, Ratio, Time};
 
@@ -131,13 +131,23 @@ impl Checker<'_> {
                 "a share of 0 makes every window an outage; it must be more than 0",
             );
         }
+        let voids = outage.voids.unwrap_or(Voids::Block);
+        let by_counts = draft.allocation.by == Some(OrderBy::Counts);
+        if by_counts && voids == Voids::Block && !self.was_refused("/outage/voids") {
+            let place = match outage.voids {
+                Some(_) => Place::Value("/outage/voids".to_owned()),
+                None => Place::Key("/outage".to_owned()),
+            };
+            let message = "under by = \"counts\" there are no blocks, so this outage would void nothing; write voids = \"run\"";
+            self.refuse(Code::Arms, place, message);
+        }
         Some(Outage {
             window: outage.window,
             error: outage.error.0.clone(),
             ended_min: outage.ended_min,
             error_share: share?,
             errors_in: outage.errors_in.unwrap_or(ErrorsIn::EveryArm),
-            voids: outage.voids.unwrap_or(Voids::Block),
+            voids,
             pauses_starts: outage.pauses_starts.unwrap_or(true),
         })
     }

@@ -11,7 +11,7 @@ use super::few_tasks::few_tasks;
 use crate::protocol::defect::{Code, Defect, Place, nearest};
 use crate::protocol::draft::{ArmsOrder, Axis, Draft, Expect, LateReport, OutcomeKind, ScoreWord};
 use crate::protocol::frame::{Drawn, Task};
-use crate::protocol::model::{Arm, Protocol};
+use crate::protocol::model::{Arm, Protocol, Voids};
 use crate::protocol::plan::Plan;
 use crate::protocol::source::child;
 use crate::protocol::template;
@@ -53,7 +53,7 @@ const WEAKNESSES: &[Weakness] = &[
     Weakness {
         code: Code::UnlimitedVoids,
         look: unlimited_voids,
-        way_out: "set `voids_max` to a number, for example 3",
+        way_out: "set `voids_max` to a number, for example 3, and let an outage void blocks, which it counts",
     },
     Weakness {
         code: Code::NoControl,
@@ -319,10 +319,15 @@ fn unequal_limit(arms: &[Arm]) -> Option<(usize, &'static str)> {
 }
 
 fn unlimited_voids(subject: &Subject<'_>) -> Option<Finding> {
-    let message =
-        "a block may be voided without limit: runs could be repeated until they look as wished";
-    let has = subject.protocol.attempts.voids_max.is_none();
-    has.then(|| Finding::at("/attempts/voids_max", message))
+    if subject.protocol.attempts.voids_max.is_none() {
+        let message =
+            "a block may be voided without limit: runs could be repeated until they look as wished";
+        return Some(Finding::at("/attempts/voids_max", message));
+    }
+    let message = "an error stop of an outage is no attempt, and `voids_max` limits voids of blocks alone: runs could be repeated until they look as wished";
+    let outage = subject.protocol.outage.as_ref();
+    let has = outage.is_some_and(|outage| outage.voids == Voids::Run);
+    has.then(|| Finding::at("/outage/voids", message))
 }
 
 fn no_control(subject: &Subject<'_>) -> Option<Finding> {

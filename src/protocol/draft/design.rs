@@ -150,7 +150,8 @@ pub struct Draw {
     #[schemars(extend("examples" = [["^CDB-", "^MB-([0-9]+)$"]]))]
     pub classes: Option<Vec<String>>,
     /// Whether the draw is appended in batches, each of which must agree with what is recorded.
-    /// This is a weakness, `draw-can-grow`.
+    /// This is a weakness, `draw-can-grow`. An open frame needs it; `nest` then has tasks first, and
+    /// there are no stages.
     pub grows: Option<bool>,
 }
 

@@ -97,7 +97,9 @@ pub struct Outage {
     /// Where errors are needed. `every_arm`: in each arm; `any_arm`: the counts alone decide.
     #[schemars(extend("default" = "every_arm"))]
     pub errors_in: Option<ErrorsIn>,
-    /// What an outage voids. `block`: the whole block of an error stop; `run`: that run alone.
+    /// What an outage voids. `block`: the whole block of an error stop; `run`: that run alone,
+    /// as often as it happens, which is a weakness, `unlimited-voids`. An order by counts has no
+    /// blocks and needs `run`.
     #[schemars(extend("default" = "block"))]
     pub voids: Option<Voids>,
     /// Whether nothing starts while the current window meets the rule.

@@ -1,0 +1,377 @@
+//! The tally against histories: a naive count of slots, and what blocks say.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on fails where it stands"
+)]
+
+mod engine_common;
+
+use std::collections::BTreeMap;
+
+use engine_common::design::Design;
+use engine_common::histories::histories;
+use engine_common::random::{Random, any_design, any_move, any_pause};
+use engine_common::random_rules::any_outage;
+use engine_common::words::read;
+use engine_common::{Draft, World};
+use prereg::engine::blocks;
+use prereg::engine::facts::{Fact, FactKey};
+use prereg::engine::rules::Rules;
+use prereg::engine::slice::{Row, Run, Slice, State};
+use prereg::protocol::model::{
+    CauseWord, ErrorsIn, Outage, OutageWindow, ScoreWord, Serial, Voids,
+};
+use prereg::report::tally::{ControlVerdict, Counter, Figure, Tally};
+use prereg::units::Share;
+
+/// Counts what a record held whole says, as the store hands it out.
+fn tally(rules: &Rules, slice: &Slice) -> Tally {
+    let mut counter = Counter::new(rules);
+    for (key, fact) in &slice.facts {
+        if let (FactKey::Window(window), Some(Fact::Window(tally))) = (key, fact) {
+            counter.add(Row::Window(*window, tally.clone()));
+        }
+    }
+    for (id, lane) in &slice.lanes {
+        if let Some(lane) = lane {
+            counter.add(Row::Lane(*id, lane.clone()));
+        }
+    }
+    for run in slice.runs.values().flatten() {
+        counter.add(Row::Run(Box::new(run.clone())));
+    }
+    counter.finish(&slice.standing)
+}
+
+/// What is counted of slots.
+#[derive(Debug, Default, PartialEq)]
+struct Counted {
+    scored: u64,
+    unjudged: u64,
+    reruns: u64,
+    causes: BTreeMap<String, u64>,
+    /// How many slots of each arm resolved their task, as registered.
+    resolved: BTreeMap<String, u64>,
+}
+
+fn counted(tally: &Tally) -> Counted {
+    let causes = tally.causes.iter();
+    let arms = tally.outcomes[0].arms.iter().map(|arm| match arm.value {
+        Figure::Count { count, of } => {
+            assert_eq!(of, arm.slots, "every slot is in the denominator");
+            (arm.arm.clone(), count)
+        }
+        Figure::Mean { .. } => panic!("a binary outcome is counted"),
+    });
+    Counted {
+        scored: tally.scored,
+        unjudged: tally.unjudged,
+        reruns: tally.reruns,
+        causes: causes
+            .map(|(cause, count)| ((*cause).to_owned(), *count))
+            .collect(),
+        resolved: arms.collect(),
+    }
+}
+
+/// Counts the slots of an order by counts from all runs, window by window and slot by slot.
+fn naive(design: &Design, slice: &Slice) -> Counted {
+    let runs: Vec<&Run> = slice.runs.values().flatten().collect();
+    let mut found = Counted::default();
+    for arm in design.arm_ids() {
+        found.resolved.insert(arm.clone(), 0);
+        for task in [design.drawn_ids(), design.undrawn_ids()].concat() {
+            let is_of_cell = |run: &&&Run| {
+                let place = run.place.filter(|place| place.lane.draft == 0);
+                place.is_some() && (&run.task, &run.arm) == (&task, &arm)
+            };
+            let counting = runs.iter().filter(is_of_cell);
+            let counting = counting.filter(|run| !is_taken_out(design, &runs, run));
+            let mut slots: Vec<Vec<&Run>> = Vec::new();
+            for run in counting {
+                match slots.last_mut() {
+                    Some(slot) if may_follow(design, slot) => slot.push(run),
+                    _ => slots.push(vec![run]),
+                }
+            }
+            for slot in slots.iter().take(design.repeats as usize) {
+                found.count(design, slot);
+            }
+        }
+    }
+    found
+}
+
+impl Counted {
+    fn count(&mut self, design: &Design, slot: &[&Run]) {
+        let last = slot[slot.len() - 1];
+        self.reruns += slot.len() as u64 - 1;
+        match (last.state, last.cause) {
+            (State::Scored, _) => {
+                self.scored += 1;
+                let outcomes = last.outcomes.as_ref().unwrap();
+                let resolved = u64::from(outcomes["resolved"] == true);
+                *self.resolved.entry(last.arm.clone()).or_default() += resolved;
+            }
+            (State::Unjudged, Some(cause)) if !may_follow(design, slot) => {
+                self.unjudged += 1;
+                *self.causes.entry(cause.text().to_owned()).or_default() += 1;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Returns whether a run is an error stop of an hour that is an outage, which takes runs out.
+fn is_taken_out(design: &Design, runs: &[&Run], run: &Run) -> bool {
+    let Some(rule) = design
+        .outage
+        .as_ref()
+        .filter(|rule| rule.voids == Voids::Run)
+    else {
+        return false;
+    };
+    let of_hour = |other: &&&Run| {
+        other.place.is_some() && other.window.is_some() && other.window == run.window
+    };
+    let hour: Vec<&&Run> = runs.iter().filter(of_hour).collect();
+    let stops = hour.iter().filter(|run| run.error).count() as u64;
+    let enough = stops * rule.error_share.den >= hour.len() as u64 * rule.error_share.num;
+    let of_arm = |arm: &String| hour.iter().any(|run| run.error && &run.arm == arm);
+    let everywhere = rule.errors_in == ErrorsIn::AnyArm || design.arm_ids().iter().all(of_arm);
+    run.error && hour.len() >= rule.ended_min as usize && enough && everywhere
+}
+
+/// Returns whether the last attempt at a slot leaves it to another.
+fn may_follow(design: &Design, slot: &[&Run]) -> bool {
+    let last = slot[slot.len() - 1];
+    let is_left = design
+        .per_slot
+        .is_none_or(|most| slot.len() < most as usize);
+    let unjudged = last.cause.filter(|_| last.state == State::Unjudged);
+    is_left && unjudged.is_some_and(|cause| design.rerun.contains(&cause.word()))
+}
+
+/// Leaves what refuses starts out, so that many runs end, in hours that take runs out.
+fn in_outages(random: &mut Random, design: Design) -> Design {
+    Design {
+        outage: Some(Outage {
+            voids: Voids::Run,
+            pauses_starts: false,
+            ..any_outage(random)
+        }),
+        stops: Vec::new(),
+        holds: Vec::new(),
+        budgets: Vec::new(),
+        switch: false,
+        preflight: false,
+        probe: None,
+        cutoff: None,
+        breaker: None,
+        ..design
+    }
+}
+
+#[test]
+fn the_tally_of_an_order_by_counts_is_a_naive_count() {
+    let (mut taken_out, mut reruns, mut studies) = (0, 0, 0);
+    for seed in 0..900 {
+        let mut random = Random(seed << 32);
+        let design = any_design(&mut random);
+        if !design.by_counts {
+            continue;
+        }
+        studies += 1;
+        let design = match seed % 4 {
+            0 => design,
+            _ => in_outages(&mut random, design),
+        };
+        let drafts = [Draft::of(design.clone())];
+        let mut world = World::registered(&drafts);
+        for turn in 0..120 {
+            world.later(any_pause(&mut random));
+            let wanted = any_move(&mut random, &world);
+            world.give(&wanted);
+            if turn % 8 != 0 {
+                continue;
+            }
+            let tally = tally(&drafts[0].rules, &world.slice);
+            assert_eq!(
+                counted(&tally),
+                naive(&design, &world.slice),
+                "after {wanted:?} under {design:?}"
+            );
+            reruns += tally.reruns;
+            let runs: Vec<&Run> = world.slice.runs.values().flatten().collect();
+            taken_out += runs
+                .iter()
+                .filter(|run| is_taken_out(&design, &runs, run))
+                .count();
+        }
+    }
+    assert!(
+        studies > 100 && taken_out > 150 && reruns > 500,
+        "{studies} studies, {taken_out} runs taken out, {reruns} reruns"
+    );
+}
+
+#[test]
+fn the_tally_counts_the_slots_that_blocks_say_have_ended() {
+    let (mut turn, mut counted, mut void) = (0, 0, 0);
+    histories(|_, wanted, _, after| {
+        turn += 1;
+        let slice = &after.slice;
+        let (Some(rules), Some(_), 0) = (after.rules(), slice.standing.registered, turn % 3) else {
+            return;
+        };
+        let tally = tally(rules, slice);
+        let (mut ended, mut unjudged) = (0, 0);
+        for block in blocks::all(rules, slice) {
+            ended += block.ended;
+            unjudged += block.unjudged;
+        }
+        let told = [tally.scored + tally.unjudged, tally.unjudged, tally.slots];
+        let design = after.design();
+        assert_eq!(
+            told,
+            [ended, unjudged, slice.standing.slots],
+            "after {wanted:?} under {design:?}"
+        );
+        assert_eq!(ended, slice.standing.slots_ended);
+        counted += ended;
+        void += tally.causes.get("void").copied().unwrap_or_default();
+    });
+    assert!(
+        counted > 2_000 && void > 100,
+        "{counted} slots, {void} of them void"
+    );
+}
+
+/// Plays moves on a registered study and counts.
+fn played(design: &Design, moves: &[&str]) -> Tally {
+    let drafts = [Draft::of(design.clone())];
+    let mut world = World::registered(&drafts);
+    for wanted in moves {
+        world.give(&read(wanted)).ruling.unwrap();
+    }
+    tally(&drafts[0].rules, &world.slice)
+}
+
+/// An outage rule that one error stop among two runs meets.
+fn outage() -> Outage {
+    Outage {
+        window: OutageWindow::UtcHour,
+        error: "run.error_stop".to_owned(),
+        ended_min: 2,
+        error_share: Share { num: 1, den: 2 },
+        errors_in: ErrorsIn::AnyArm,
+        voids: Voids::Block,
+        pauses_starts: false,
+    }
+}
+
+#[test]
+fn void_runs_are_in_no_count_and_a_block_voided_too_often_is_missing() {
+    let design = Design {
+        serial: Serial::None,
+        on_error_stop: ScoreWord::Unjudged,
+        voids_max: Some(0),
+        outage: Some(outage()),
+        ..Design::default()
+    };
+    let moves = [
+        "start t1 a",
+        "finish 1",
+        "score 1 pass",
+        "start t1 b",
+        "stop 2",
+    ];
+    let found = counted(&played(&design, &moves));
+    let void = |count: u64| match count {
+        0 => BTreeMap::new(),
+        count => BTreeMap::from([("void".to_owned(), count)]),
+    };
+    assert_eq!(
+        (found.scored, found.unjudged, found.causes),
+        (0, 2, void(2))
+    );
+    assert_eq!(found.resolved["a"], 0, "what is void is not counted");
+    // A block that is executed again is not missing, and its runs so far are in no count.
+    let again = Design {
+        voids_max: Some(1),
+        ..design.clone()
+    };
+    let found = counted(&played(&again, &moves));
+    assert_eq!(
+        (found.scored, found.unjudged, found.causes),
+        (0, 0, void(0))
+    );
+    // Voided by hand before anything of it has started.
+    let found = counted(&played(&design, &["void 2"]));
+    assert_eq!(
+        (found.scored, found.unjudged, found.causes),
+        (0, 2, void(2))
+    );
+}
+
+#[test]
+fn a_run_that_counts_again_when_every_slot_is_filled_fills_none_more() {
+    let design = Design {
+        by_counts: true,
+        outage: Some(Outage {
+            ended_min: 1,
+            voids: Voids::Run,
+            ..outage()
+        }),
+        ..Design::default()
+    };
+    // The error stop is taken out, and with the third ending its hour is no outage any more.
+    let moves = "start t1 a, stop 1, score 1 pass, start t1 a, finish 2, score 2 pass, start t1 b";
+    let moves: Vec<&str> = moves.split(", ").collect();
+    let taken_out = counted(&played(&design, &moves));
+    let back = counted(&played(&design, &[&moves[..], &["finish 3"]].concat()));
+    for found in [&taken_out, &back] {
+        assert_eq!((found.scored, found.resolved["a"]), (1, 1));
+    }
+}
+
+#[test]
+fn a_slot_that_waits_for_its_next_attempt_has_not_ended() {
+    let design = Design {
+        per_slot: Some(2),
+        rerun: vec![CauseWord::Lost],
+        ..Design::default()
+    };
+    for (by_counts, moves, unjudged, reruns) in [
+        (false, &["start t1 a", "close 1 lost"][..], 0, 0),
+        (false, &["start t1 a", "close 1 lost", "start t1 a"], 0, 1),
+        (true, &["start t1 a", "close 1 lost"], 0, 0),
+        (true, &["start t1 a", "close 1 lost", "start t1 a"], 0, 1),
+        (true, &["start t1 a", "close 1 failed"], 1, 0),
+        (false, &["start t1 a", "close 1 failed"], 1, 0),
+    ] {
+        let design = Design {
+            by_counts,
+            ..design.clone()
+        };
+        let tally = played(&design, moves);
+        assert_eq!(
+            (tally.unjudged, tally.reruns),
+            (unjudged, reruns),
+            "{moves:?}"
+        );
+    }
+}
+
+#[test]
+fn controls_of_no_task_do_not_show_that_the_instrument_works() {
+    let design = Design {
+        open: true,
+        grows: true,
+        ..Design::default()
+    };
+    let tally = played(&design, &[]);
+    assert_eq!(tally.slots, 0);
+    assert_eq!(tally.controls[0].verdict, ControlVerdict::SoFar);
+}
