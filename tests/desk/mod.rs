@@ -1,6 +1,6 @@
 //! A desk to try the command at: a folder with the shipped protocols, and transcripts of what is said.
 
-#![allow(dead_code, reason = "each test uses a part")]
+#![allow(dead_code, unused_macros, reason = "each test uses a part")]
 #![expect(
     clippy::unwrap_used,
     reason = "a test stops at the first broken assumption"
