@@ -67,7 +67,7 @@ pub(super) enum Verb {
     Run(Run),
     /// Asks for a run that is executed elsewhere.
     #[command(
-        after_help = "Example:\n  prereg start task-7 treatment --ref https://ci.example/run/12"
+        after_help = "Example:\n  prereg start task-7 treatment --ref https://ci.example/run/12\n\nThe switch, probes and readings of the protocol are looked at first, and preflights that\nwere not ready: in the folder of the record, where a protocol stands as a rule. Keep the\nfiles that they need beside the record."
     )]
     Start(Start),
     /// Reports that a run executed elsewhere has ended.

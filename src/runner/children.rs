@@ -2,8 +2,8 @@
 //!
 //! This is no evidence and not part of the record. It lets the session after one that was killed
 //! end what is still alive, if it can be proved to be ours, before it goes on. A runner that was
-//! killed between a start and its note left none: those are found by a variable that every arm and
-//! judge is given, and that names their own workspace.
+//! killed between a start and its note left none: those are found by a variable that every arm, judge
+//! and look is given, and that names a place of their own.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -29,7 +29,16 @@ pub struct Note {
 impl Note {
     /// Opens a worker's note.
     pub fn open(folder: &Path, worker: usize) -> io::Result<Self> {
-        let path = folder.join(format!("{PREFIX}{worker}"));
+        Self::named(folder, &worker.to_string())
+    }
+
+    /// Opens the note of a session itself: while it stands, the session is at work or was killed.
+    pub fn of_session(folder: &Path) -> io::Result<Self> {
+        Self::named(folder, "0th")
+    }
+
+    fn named(folder: &Path, name: &str) -> io::Result<Self> {
+        let path = folder.join(format!("{PREFIX}{name}"));
         let file = OpenOptions::new()
             .create(true)
             .truncate(false)
@@ -51,13 +60,16 @@ impl Note {
     }
 }
 
-/// Ends everything that an earlier session noted and that is provably still it.
-pub fn end_orphans(folder: &Path) -> io::Result<()> {
+/// Ends everything that an earlier session noted and that is provably still it; returns whether there
+/// was a note: a session that was not killed leaves none.
+pub fn end_orphans(folder: &Path) -> io::Result<bool> {
+    let mut was_killed = false;
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         if !entry.file_name().to_string_lossy().starts_with(PREFIX) {
             continue;
         }
+        was_killed = true;
         // A note that was never written names nobody.
         if let Ok(identity) = serde_json::from_slice::<ProcessIdentity>(&fs::read(entry.path())?) {
             // What has ended or cannot be proved to be ours is left alone; there is nobody to tell.
@@ -65,11 +77,16 @@ pub fn end_orphans(folder: &Path) -> io::Result<()> {
         }
         fs::remove_file(entry.path())?;
     }
-    Ok(())
+    Ok(was_killed)
 }
 
 /// The variable that marks what a run has started: the path of its workspace.
 pub const MARK: &str = "PREREG_RUN";
+
+/// Returns the variable that marks what a look of a session has started.
+pub fn look_mark(runs: &Path) -> (OsString, OsString) {
+    (MARK.into(), runs.join("look").into())
+}
 
 /// How often processes are looked for while they start new ones.
 const LOOKS_MAX: usize = 8;

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::executor::StepFault;
 use super::process::{self, Ended, Interrupt, Job};
-use super::{switch, tree};
+use super::{children, tree};
 use crate::engine::command::Action;
 use crate::engine::preflight;
 use crate::engine::probes::{self, Compared};
@@ -37,8 +37,10 @@ pub struct World<'a> {
     pub base: &'a Path,
     /// What the arms' own environment is taken from.
     pub env: &'a BTreeMap<OsString, OsString>,
-    /// Ends a look under way.
+    /// Ends a look under way, and lets none begin.
     pub interrupt: &'a Interrupt,
+    /// The folder of the runs, for a session: the next one ends what its looks have left behind.
+    pub runs: Option<&'a Path>,
 }
 
 /// What came of a look.
@@ -95,13 +97,15 @@ pub enum BindFault {
 }
 
 impl World<'_> {
-    /// Returns whether a look before a run executes anything.
-    pub fn is_looked_at(&self) -> bool {
-        !self.protocol.probes.is_empty() || self.commands().next().is_some()
+    /// Looks at what may change between two runs: probes, and readings that a command takes.
+    pub fn look(&self) -> Result<Vec<Action>, StepFault> {
+        let mut looked = self.probes()?;
+        looked.extend(self.readings()?);
+        Ok(looked)
     }
 
     /// Observes every probe.
-    pub fn probes(&self) -> Result<Vec<Action>, StepFault> {
+    fn probes(&self) -> Result<Vec<Action>, StepFault> {
         let mut found = Vec::new();
         for probe in &self.protocol.probes {
             let value = match self.probe(probe)? {
@@ -158,9 +162,9 @@ impl World<'_> {
 
     /// Takes the readings that a command takes. One that says nothing leaves the newest as it is:
     /// `unknown_when` tells how long that one holds.
-    pub fn readings(&self) -> Result<Vec<Action>, StepFault> {
+    fn readings(&self) -> Result<Vec<Action>, StepFault> {
         let mut found = Vec::new();
-        for (id, command) in self.commands() {
+        for (id, command) in commands(self.protocol) {
             let look = self.execute(command, &self.protocol.execution, None)?;
             match look.read(read_object) {
                 Look::Found(fields) => {
@@ -193,20 +197,6 @@ impl World<'_> {
         Ok(found)
     }
 
-    /// Reads the switch, where the protocol has one.
-    pub fn switch(&self) -> Option<Action> {
-        let file = self.protocol.switch.as_ref()?;
-        let text = switch::read(self.base, file);
-        Some(Action::Switch { text })
-    }
-
-    /// Returns the readings that a command takes.
-    fn commands(&self) -> impl Iterator<Item = (&str, &[String])> {
-        let readings = self.protocol.readings.iter();
-        let taken = readings.filter(|reading| reading.from == ReadingFrom::Command);
-        taken.filter_map(|reading| Some((reading.id.as_str(), reading.command.as_deref()?)))
-    }
-
     /// Executes a command beside the protocol; returns what it printed.
     fn execute(
         &self,
@@ -214,6 +204,9 @@ impl World<'_> {
         limits: &Execution,
         arm: Option<&str>,
     ) -> Result<Look<String>, StepFault> {
+        if self.interrupt.has_fired() {
+            return Ok(Look::Interrupted);
+        }
         let fill = |text: &String| {
             let value = |name: &str| (name == "arm.id").then(|| arm.map(str::to_owned)).flatten();
             template::fill(text, value).unwrap_or_else(|_| text.clone())
@@ -224,7 +217,8 @@ impl World<'_> {
         let passed = passed.map(|(name, value)| (name.clone(), value.clone()));
         let given = limits.env.iter();
         let given = given.map(|(name, value)| (name.into(), fill(value).into()));
-        let env: BTreeMap<OsString, OsString> = passed.chain(given).collect();
+        let mark = self.runs.map(children::look_mark);
+        let env: BTreeMap<OsString, OsString> = passed.chain(given).chain(mark).collect();
         let folder = tempfile::Builder::new().prefix("prereg-").tempdir();
         let folder = folder.map_err(StepFault::folder(&std::env::temp_dir()))?;
         let (stdout, stderr) = (folder.path().join("stdout"), folder.path().join("stderr"));
@@ -258,6 +252,18 @@ impl World<'_> {
             String::from_utf8(bytes).map_err(|_| "its output is not UTF-8".to_owned())
         }))
     }
+}
+
+/// Returns whether a look before a run executes anything.
+pub fn is_looked_at(protocol: &Protocol) -> bool {
+    !protocol.probes.is_empty() || commands(protocol).next().is_some()
+}
+
+/// Returns the readings that a command takes.
+fn commands(protocol: &Protocol) -> impl Iterator<Item = (&str, &[String])> {
+    let readings = protocol.readings.iter();
+    let taken = readings.filter(|reading| reading.from == ReadingFrom::Command);
+    taken.filter_map(|reading| Some((reading.id.as_str(), reading.command.as_deref()?)))
 }
 
 /// Returns why a command that has ended says nothing, unless it ended well.

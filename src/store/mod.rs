@@ -149,6 +149,11 @@ impl Store {
         Ok(rows::entry(&self.connection, 1)?.map(|entry| entry.digest))
     }
 
+    /// Returns whether an operation was answered under this key.
+    pub fn is_answered(&self, key: &str) -> Result<bool> {
+        Ok(rows::key(&self.connection, key)?.is_some())
+    }
+
     /// Returns the standing.
     pub fn standing(&mut self) -> Result<Standing> {
         let snapshot = self.connection.unchecked_transaction()?;

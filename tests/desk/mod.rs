@@ -8,7 +8,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use tempfile::TempDir;
 
@@ -51,15 +51,28 @@ impl Desk {
         self.folder.path().join(name)
     }
 
-    /// Executes a command line; returns it with everything that was said and the exit status.
-    pub(crate) fn say(&self, line: &str) -> String {
-        let output = Command::new(env!("CARGO_BIN_EXE_prereg"))
+    /// Returns a command line that has begun.
+    pub(crate) fn spawn(&self, line: &str) -> Child {
+        self.command(line)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap()
+    }
+
+    fn command(&self, line: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_prereg"));
+        command
             .args(line.split_whitespace())
             .current_dir(self.folder.path())
             .env_remove("PREREG_CLAIM")
-            .stdin(Stdio::null())
-            .output()
-            .unwrap();
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Executes a command line; returns it with everything that was said and the exit status.
+    pub(crate) fn say(&self, line: &str) -> String {
+        let output = self.command(line).output().unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
         let (out, err) = (text(output.stdout), text(output.stderr));
         let err = if err.is_empty() {
