@@ -53,17 +53,17 @@ impl Desk {
 
     /// Returns a command line that has begun.
     pub(crate) fn spawn(&self, line: &str) -> Child {
-        self.command(line)
+        self.command(&words(line))
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
             .unwrap()
     }
 
-    fn command(&self, line: &str) -> Command {
+    fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_prereg"));
         command
-            .args(line.split_whitespace())
+            .args(words)
             .current_dir(self.folder.path())
             .env_remove("PREREG_CLAIM")
             .stdin(Stdio::null());
@@ -72,7 +72,12 @@ impl Desk {
 
     /// Executes a command line; returns it with everything that was said and the exit status.
     pub(crate) fn say(&self, line: &str) -> String {
-        let output = self.command(line).output().unwrap();
+        self.words(&words(line))
+    }
+
+    /// Executes a command line of these words, which may have blanks in them or none at all.
+    pub(crate) fn words(&self, words: &[&str]) -> String {
+        let output = self.command(words).output().unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
         let (out, err) = (text(output.stdout), text(output.stderr));
         let err = if err.is_empty() {
@@ -81,7 +86,8 @@ impl Desk {
             format!("--- stderr\n{err}")
         };
         format!(
-            "$ prereg {line}\n{out}{err}--- exit {}\n",
+            "$ prereg {}\n{out}{err}--- exit {}\n",
+            words.join(" "),
             output.status.code().unwrap()
         )
     }
@@ -94,6 +100,10 @@ impl Desk {
             .collect::<Vec<_>>()
             .join("\n")
     }
+}
+
+fn words(line: &str) -> Vec<&str> {
+    line.split_whitespace().collect()
 }
 
 fn copy(from: &Path, to: &Path) {
