@@ -23,7 +23,6 @@ pub(super) fn binding(loaded: &ProtocolFile, before: &Before) -> Result<Vec<Acti
     }
     look(protocol, &loaded.base, |world| {
         world.binding().map_err(|fault| match fault {
-            BindFault::Interrupted => INTERRUPTED,
             BindFault::Step(fault) => SessionFault::from(fault).into(),
             fault => Failure::Fault {
                 code: "probe",
@@ -67,19 +66,11 @@ fn look_at_arms(
     look(protocol, base, |world| {
         let mut looked = world.preflights(is_asked).map_err(SessionFault::from)?;
         looked.extend(world.look().map_err(SessionFault::from)?);
-        match world.interrupt.has_fired() {
-            true => Err(INTERRUPTED),
-            false => Ok(looked),
-        }
+        Ok(looked)
     })
 }
 
-/// What is said of a look that the operator ended.
-const INTERRUPTED: Failure = Failure::Interrupted {
-    message: "the look at the world was ended; nothing was written",
-};
-
-/// Looks at the world until the operator has seen enough.
+/// Looks at the world, unless the operator ends it.
 fn look<T>(
     protocol: &Protocol,
     base: &Path,
@@ -96,11 +87,18 @@ fn look<T>(
         let _ = hand.fire();
     });
     let _listening = listening.map_err(deaf)?;
-    work(&World {
+    let found = work(&World {
         protocol,
         base,
         env: &environment(),
         interrupt: &interrupt,
         runs: None,
-    })
+    });
+    if interrupt.has_fired() {
+        // Also where it came too late to end anything: nobody else heard it.
+        return Err(Failure::Interrupted {
+            message: "the look at the world was ended; nothing was written",
+        });
+    }
+    found
 }
