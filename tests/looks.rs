@@ -227,6 +227,24 @@ fn a_look_that_a_killed_session_left_is_ended_by_the_next() {
 }
 
 #[test]
+fn a_look_after_the_last_run_is_ended_too() {
+    let desk = desk(&[(PROBE, SLOW)]);
+    let arm = "#!/bin/sh\ncd \"$(dirname \"$0\")/..\"\necho >> runs\n[ $(wc -l < runs) -lt 4 ] || : > slow\necho '{\"error\": false}'\n";
+    desk.write("world/arm.sh", arm);
+    let mut session = desk.spawn("run world.toml");
+    let pid = who_looks(&desk);
+    session.kill().unwrap();
+    session.wait().unwrap();
+    assert!(is_alive(pid));
+    // The study has ended, so nothing is looked at any more.
+    assert_eq!(desk.json("run world.toml")["state"], "complete");
+    assert!(!is_alive(pid));
+    let kept = desk.json("show 8")["outputs"][0].clone();
+    let runs = desk.path(kept.as_str().unwrap());
+    assert!(!runs.with_file_name("session").exists());
+}
+
+#[test]
 fn an_interrupt_ends_a_look_at_once_and_nothing_is_lost() {
     let desk = desk(&[(PROBE, SLOW)]);
     desk.say("register world.toml");

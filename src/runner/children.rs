@@ -18,6 +18,8 @@ use super::process::{ProcessIdentity, end_orphan};
 const LENGTH: usize = 256;
 /// How the files are called.
 const PREFIX: &str = "worker-";
+/// How a session's own note is called.
+const SESSION: &str = "session";
 
 /// Where a worker notes whom it executes.
 #[derive(Debug)]
@@ -29,16 +31,16 @@ pub struct Note {
 impl Note {
     /// Opens a worker's note.
     pub fn open(folder: &Path, worker: usize) -> io::Result<Self> {
-        Self::named(folder, &worker.to_string())
+        Self::at(folder.join(format!("{PREFIX}{worker}")))
     }
 
-    /// Opens the note of a session itself: while it stands, the session is at work or was killed.
+    /// Opens the note of a session itself, which names nobody: while it stands, the session is at work
+    /// or was killed.
     pub fn of_session(folder: &Path) -> io::Result<Self> {
-        Self::named(folder, "0th")
+        Self::at(folder.join(SESSION))
     }
 
-    fn named(folder: &Path, name: &str) -> io::Result<Self> {
-        let path = folder.join(format!("{PREFIX}{name}"));
+    fn at(path: PathBuf) -> io::Result<Self> {
         let file = OpenOptions::new()
             .create(true)
             .truncate(false)
@@ -60,16 +62,20 @@ impl Note {
     }
 }
 
-/// Ends everything that an earlier session noted and that is provably still it; returns whether there
-/// was a note: a session that was not killed leaves none.
-pub fn end_orphans(folder: &Path) -> io::Result<bool> {
-    let mut was_killed = false;
+/// Returns whether a session was killed, and nobody has cleared up after it yet.
+///
+/// Only for a session that holds the folder's lock, before it opens its own note.
+pub fn was_killed(folder: &Path) -> bool {
+    folder.join(SESSION).exists()
+}
+
+/// Ends everything that an earlier session noted and that is provably still it.
+pub fn end_orphans(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         if !entry.file_name().to_string_lossy().starts_with(PREFIX) {
             continue;
         }
-        was_killed = true;
         // A note that was never written names nobody.
         if let Ok(identity) = serde_json::from_slice::<ProcessIdentity>(&fs::read(entry.path())?) {
             // What has ended or cannot be proved to be ours is left alone; there is nobody to tell.
@@ -77,7 +83,7 @@ pub fn end_orphans(folder: &Path) -> io::Result<bool> {
         }
         fs::remove_file(entry.path())?;
     }
-    Ok(was_killed)
+    Ok(())
 }
 
 /// The variable that marks what a run has started: the path of its workspace.

@@ -202,8 +202,9 @@ pub fn run(
     fs::create_dir_all(session.runs).map_err(StepFault::folder(session.runs))?;
     let _held = hold(session.runs)?;
     let folder = StepFault::folder(session.runs);
-    let was_killed = children::end_orphans(session.runs).map_err(&folder)?;
+    let was_killed = children::was_killed(session.runs);
     let note = Note::of_session(session.runs).map_err(&folder)?;
+    children::end_orphans(session.runs).map_err(&folder)?;
     let executor = Executor {
         rules,
         base: session.base,
@@ -265,8 +266,11 @@ pub fn tidy(store: &mut Store, runs: &Path) -> Result<(), SessionFault> {
         Err(SessionFault::Busy) => return Ok(()),
         held => held?,
     };
-    if children::end_orphans(runs).map_err(StepFault::folder(runs))? {
+    children::end_orphans(runs).map_err(StepFault::folder(runs))?;
+    if children::was_killed(runs) {
         children::end_marked(runs);
+        let note = Note::of_session(runs).and_then(Note::remove);
+        note.map_err(StepFault::folder(runs))?;
     }
     sweep(store, runs)?;
     // An empty folder says nothing.
