@@ -63,6 +63,7 @@ fn registered(draft: &Draft) -> (tempfile::TempDir, Store) {
 fn verified(store: &Store) -> Audit {
     match verify(store.path()).unwrap() {
         Verification::Verified(audit) => *audit,
+        Verification::Empty => panic!("no entries"),
         Verification::Diverged(divergence) => panic!("{divergence}"),
     }
 }

@@ -271,3 +271,110 @@ fn a_budget_of_the_study_that_is_spent_ends_it() {
     ];
     transcript!("operator__budget", desk.say_all(&lines));
 }
+
+#[test]
+fn what_is_no_regular_file_is_refused_and_nobody_waits() {
+    let desk = desk();
+    desk.say("register world.toml");
+    let pipe = std::process::Command::new("mkfifo")
+        .arg(desk.path("pipe"))
+        .status();
+    assert!(pipe.is_ok_and(|status| status.success()));
+    for (line, exit) in [
+        ("verify pipe", 1),
+        ("status pipe", 1),
+        ("show 1 --db pipe", 1),
+        ("export pipe", 1),
+        ("breaker open --db pipe", 1),
+        ("register world.toml --db pipe", 1),
+        ("verify world", 1),
+        ("status world", 1),
+        ("rehearse world.toml pipe", 3),
+        ("rehearse world.toml world", 3),
+    ] {
+        let said = desk.say(line);
+        assert!(said.contains("[not-file]"), "{said}");
+        assert!(said.ends_with(&format!("--- exit {exit}\n")), "{said}");
+        assert!(!desk.path("pipe-lock").exists(), "{line}");
+    }
+}
+
+#[test]
+fn a_file_that_is_no_record_is_not_made_one() {
+    let desk = desk();
+    for text in ["\n", "SQLite format 3\0", &"x".repeat(511)] {
+        desk.write("study.db", text);
+        for line in [
+            "register world.toml --db study.db",
+            "run world.toml --db study.db",
+            "switch off --db study.db",
+            "status study.db",
+        ] {
+            let said = desk.say(line);
+            assert!(said.contains("fault[not-a-record]"), "{text:?}: {said}");
+            assert!(said.ends_with("--- exit 1\n"), "{said}");
+        }
+        let left = std::fs::read_to_string(desk.path("study.db"));
+        assert!(left.is_ok_and(|left| left == text), "{text:?}");
+    }
+    desk.write("study.db", "");
+    assert!(
+        desk.say("status study.db")
+            .contains("fault[record-not-found]")
+    );
+    assert_eq!(desk.json("register world.toml --db study.db")["new"], true);
+}
+
+#[test]
+fn a_record_without_entries_diverges_from_nothing() {
+    let desk = desk();
+    let made = prereg::store::Store::create(&desk.path("study.db"), || prereg::units::Time(0));
+    assert!(made.is_ok());
+    let said = desk.json("verify study.db");
+    assert_eq!(
+        said,
+        json!({ "verified": true, "state": "empty", "entries": 0 })
+    );
+    assert!(desk.say("verify study.db").ends_with("--- exit 0\n"));
+    desk.say("register world.toml --db study.db");
+    let said = desk.json("verify study.db");
+    assert_eq!(said["entries"], said["head"]["seq"]);
+}
+
+#[test]
+fn words_that_say_nothing_are_slips() {
+    let desk = desk();
+    desk.say("register paired.toml");
+    let before = desk.json("status")["head"].clone();
+    for arguments in [
+        &["void", "1", "--reason", ""][..],
+        &["void", "1", "--reason", " \t"],
+        &["checkpoint", "1", "failed", "--reason", ""],
+        &["deviate", "--note", ""],
+        &["deviate", "--note", "n", "--key", ""],
+        &["deviate", "--note", "n", "--actor", ""],
+        &["start", "t1", "baseline", "--ref", ""],
+        &["status", "--unblind", "--actor", ""],
+        &["register", "paired.toml", "--actor", ""],
+        &["run", "paired.toml", "--actor", ""],
+        &["finish", "1", "--signal", "0"],
+        &["finish", "1", "--signal", "128"],
+        &["finish", "1", "--exit"],
+    ] {
+        let said = desk.words(arguments);
+        assert!(said.ends_with("--- exit 2\n"), "{said}");
+    }
+    let said = desk.words(&["deviate", "--note", ""]);
+    assert!(said.contains("it is empty; write something"), "{said}");
+    // What ended a run is told as it was told by the system.
+    for arguments in ["finish 1 --exit -1", "finish 1 --signal 9"] {
+        let said = desk.say(arguments);
+        assert!(said.contains("refused[unknown-run]"), "{said}");
+    }
+    let after = desk.json("status")["head"]["seq"].clone();
+    assert_eq!(
+        after.as_u64().map(|after| after - 2),
+        before["seq"].as_u64(),
+        "two refusals, and nothing else"
+    );
+}

@@ -67,7 +67,7 @@ pub(super) enum Verb {
     Run(Run),
     /// Asks for a run that is executed elsewhere.
     #[command(
-        after_help = "Example:\n  prereg start task-7 treatment --ref https://ci.example/run/12"
+        after_help = "Example:\n  prereg start task-7 treatment --ref https://ci.example/run/12\n\nThe switch, probes and readings of the protocol are looked at first, and preflights that\nwere not ready: in the folder of the record, where a protocol stands as a rule. Keep the\nfiles that they need beside the record."
     )]
     Start(Start),
     /// Reports that a run executed elsewhere has ended.
@@ -132,6 +132,17 @@ pub(super) enum Verb {
     Claim(Claim),
 }
 
+/// The largest number of a signal that an exit status can hold.
+const SIGNAL_MAX: i64 = 127;
+
+/// Reads a text that says something.
+fn said(text: &str) -> Result<String, &'static str> {
+    match text.trim() {
+        "" => Err("it is empty; write something"),
+        _ => Ok(text.to_owned()),
+    }
+}
+
 /// Which record is meant.
 #[derive(Debug, Args)]
 pub(super) struct Which {
@@ -164,7 +175,7 @@ pub(super) struct Looks {
     #[arg(long)]
     pub unblind: bool,
     /// Who asks, for the record.
-    #[arg(long, default_value = "user:operator")]
+    #[arg(long, default_value = "user:operator", value_parser = said)]
     pub actor: String,
 }
 
@@ -172,10 +183,10 @@ pub(super) struct Looks {
 #[derive(Debug, Args)]
 pub(super) struct Writes {
     /// Who asks, for the record.
-    #[arg(long, default_value = "user:operator")]
+    #[arg(long, default_value = "user:operator", value_parser = said)]
     pub actor: String,
     /// The operation's identity: the same key again returns the first answer.
-    #[arg(long)]
+    #[arg(long, value_parser = said)]
     pub key: Option<String>,
     /// The head that was looked at: refuses if the run, or where no run is named the study, has
     /// changed since.
@@ -236,7 +247,7 @@ pub(super) struct Register {
     #[arg(long, value_name = "RECORD")]
     pub db: Option<PathBuf>,
     /// Who asks, for the record.
-    #[arg(long, default_value = "user:operator")]
+    #[arg(long, default_value = "user:operator", value_parser = said)]
     pub actor: String,
 }
 
@@ -264,7 +275,7 @@ pub(super) struct Run {
     #[arg(long, short)]
     pub quiet: bool,
     /// Who asks, for the record.
-    #[arg(long, default_value = "user:operator")]
+    #[arg(long, default_value = "user:operator", value_parser = said)]
     pub actor: String,
 }
 
@@ -276,7 +287,7 @@ pub(super) struct Start {
     /// The arm or control.
     pub arm: String,
     /// Where the run can be found.
-    #[arg(long = "ref", value_name = "URL")]
+    #[arg(long = "ref", value_name = "URL", value_parser = said)]
     pub reference: Option<String>,
     #[command(flatten)]
     pub which: Which,
@@ -290,10 +301,10 @@ pub(super) struct Finish {
     /// The run's number.
     pub run: RunId,
     /// Its exit status.
-    #[arg(long, value_name = "STATUS", required_unless_present_any = ["signal", "timed_out"], conflicts_with = "signal")]
+    #[arg(long, value_name = "STATUS", required_unless_present_any = ["signal", "timed_out"], conflicts_with = "signal", allow_negative_numbers = true)]
     pub exit: Option<i32>,
     /// The signal that ended it.
-    #[arg(long)]
+    #[arg(long, value_parser = clap::value_parser!(i32).range(1..=SIGNAL_MAX))]
     pub signal: Option<i32>,
     /// Its time limit ended it.
     #[arg(long)]
@@ -454,7 +465,7 @@ pub(super) struct Checkpoint {
     /// Whether it passed.
     pub result: Passed,
     /// Why, for people.
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = said)]
     pub reason: Option<String>,
     #[command(flatten)]
     pub which: Which,
@@ -491,7 +502,7 @@ pub(super) struct Void {
     /// The block's number, from 1, as `plan` prints it.
     pub block: u64,
     /// Why; the report prints it in full.
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = said)]
     pub reason: String,
     #[command(flatten)]
     pub which: Which,
@@ -503,7 +514,7 @@ pub(super) struct Void {
 #[derive(Debug, Args)]
 pub(super) struct Deviate {
     /// What happened; the report prints it in full.
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = said)]
     pub note: String,
     #[command(flatten)]
     pub which: Which,

@@ -6,15 +6,15 @@ use serde_json::json;
 
 use super::args::{Claim, Claimed, Finish, Score, Start, Which, Writes};
 use super::input;
-use super::operator;
+use super::looks;
 use super::reply::{Failure, Reply};
-use super::study::{apply, find_record};
+use super::study::{apply, find_record, granted};
 use crate::engine::command::{Action, Ending, Evidence, Executed, Execution, Judged};
 use crate::engine::event::Event;
 use crate::engine::refusal::Refusal;
 use crate::protocol::defect::{Code, Defect, Place};
 use crate::runner::clock;
-use crate::store::{Request, Response, Store};
+use crate::store::{Fault, Request, Response, Store, Writer};
 use crate::units::RunId;
 
 pub(super) fn open(which: &Which) -> Result<Store, Failure> {
@@ -33,14 +33,16 @@ pub(super) fn request(writes: &Writes, action: Action) -> Request {
 /// Asks for a run.
 pub(super) fn start(args: &Start) -> Result<Reply, Failure> {
     let mut store = open(&args.which)?;
-    operator::look_at_switch(&mut store, &args.writes.actor)?;
+    let looked = looks::before_start(&mut store, &args.arm, args.writes.key.as_deref())?;
     let executed = Executed::Elsewhere(args.reference.clone());
     let action = Action::Start {
         task: args.task.clone(),
         arm: args.arm.clone(),
         executed,
     };
-    let response = apply(&mut store, request(&args.writes, action))?;
+    let asked = request(&args.writes, action);
+    let response = store.write(|writer| after_looks(writer, looked, asked))?;
+    let response = granted(&store, response)?;
     let Ok(
         [
             Event::Started {
@@ -65,6 +67,29 @@ pub(super) fn start(args: &Start) -> Result<Reply, Failure> {
     );
     let json = json!({ "run": run, "task": task, "arm": arm, "place": place, "seed": seed, "entry": response.seq, "repeated": response.repeated });
     Ok(Reply::done(text, json))
+}
+
+/// Records what was seen, then answers what is asked. A reading that cannot be read leaves the newest
+/// as it is; any other refusal is about whoever asks.
+fn after_looks(
+    writer: &mut Writer<'_>,
+    looked: Vec<Action>,
+    mut asked: Request,
+) -> Result<Response, Fault> {
+    for action in looked {
+        let look = Request {
+            actor: asked.actor.clone(),
+            key: None,
+            // What comes before it is no news to whoever asks.
+            expects: asked.expects.take(),
+            action,
+        };
+        let seen = writer.apply(look)?;
+        if !matches!(seen.ruling, Ok(_) | Err(Refusal::BadReading { .. })) {
+            return Ok(seen);
+        }
+    }
+    writer.apply(asked)
 }
 
 /// Refuses to report on a run that `prereg run` executes.

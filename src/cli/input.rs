@@ -76,31 +76,35 @@ fn defects(path: &Path, text: &str, defects: Vec<Defect>) -> Failure {
     })
 }
 
-/// Reads a regular file, or with `-` the standard input.
 fn read(path: &Path, max: usize) -> Result<Vec<u8>, Failure> {
-    if path == Path::new("-") {
-        return standard_input(path, max);
-    }
-    let folder = DiskFolder::at(&folder_of(path));
-    folder.read(&name_of(path), max).map_err(|fault| {
-        defect(
-            path,
-            "",
-            Defect::new(fault.code, Place::File, fault.message),
-        )
-    })
+    bytes(path, max).map_err(|slip| defect(path, "", slip))
 }
 
-fn standard_input(path: &Path, max: usize) -> Result<Vec<u8>, Failure> {
+/// Reads a regular file, or with `-` the standard input; refuses more bytes than may be read.
+pub(super) fn bytes(path: &Path, max: usize) -> Result<Vec<u8>, Defect> {
+    if is_standard_input(path) {
+        return standard_input(max);
+    }
+    let folder = DiskFolder::at(&folder_of(path));
+    let read = folder.read(&name_of(path), max);
+    read.map_err(|fault| Defect::new(fault.code, Place::File, fault.message))
+}
+
+/// Returns whether a path means the standard input.
+pub(super) fn is_standard_input(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+fn standard_input(max: usize) -> Result<Vec<u8>, Defect> {
+    let slip = |code, message| Defect::new(code, Place::File, message);
     let mut bytes = Vec::new();
     let mut input = std::io::stdin().lock().take(max as u64 + 1);
     input
         .read_to_end(&mut bytes)
-        .map_err(|error| Failure::file(path, &error))?;
+        .map_err(|error| slip(Code::Unreadable, format!("it cannot be read: {error}")))?;
     if bytes.len() > max {
         let message = format!("the standard input has more than {max} bytes; split it");
-        let slip = Defect::new(Code::TooLarge, Place::File, message);
-        return Err(defect(path, "", slip));
+        return Err(slip(Code::TooLarge, message));
     }
     Ok(bytes)
 }

@@ -347,6 +347,10 @@ fn run_json(run: Run, flag: Option<Flag>, sealed: bool, outputs: Vec<String>) ->
 pub(super) fn verify(args: &Verify) -> Result<Reply, Failure> {
     match store::verify(&args.file)? {
         Verification::Verified(audit) => Ok(verified(&audit)),
+        Verification::Empty => Ok(Reply::done(
+            "empty       the record has no entries yet: nothing was decided, and nothing diverges\n",
+            json!({ "verified": true, "state": "empty", "entries": 0 }),
+        )),
         Verification::Diverged(divergence) => {
             let text = Store::read(&args.file)
                 .ok()
@@ -393,6 +397,7 @@ fn verified(audit: &Audit) -> Reply {
     text.push_str(NOT_SHOWN);
     let json = json!({
         "verified": true,
+        "entries": audit.head.seq,
         "head": audit.head,
         "rulings": audit.rulings,
         "refusals": audit.refusals,

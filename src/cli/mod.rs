@@ -6,6 +6,7 @@ mod exit;
 mod explain;
 mod input;
 mod inspect;
+mod looks;
 mod operator;
 mod plan;
 mod progress;

@@ -1,7 +1,6 @@
 //! Verbs for what the world and the operator report: `breaker`, `switch`, `task add`, `draw append`,
 //! `reading add`, `checkpoint`, `cost`, `void`, `deviate`.
 
-use std::fs;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
@@ -18,7 +17,8 @@ use crate::engine::command::Action;
 use crate::engine::event::Event;
 use crate::protocol::canonical;
 use crate::runner::switch;
-use crate::store::{Request, Response, Store};
+use crate::runner::tree::TreeFault;
+use crate::store::{Response, Store};
 use crate::units::Money;
 
 /// Opens or clears the breaker.
@@ -37,7 +37,9 @@ pub(super) fn breaker(args: &Breaker) -> Result<Reply, Failure> {
     Ok(told(text, &response, json!({ "open": open_it })))
 }
 
-/// Turns the switch: records what it is to say, then writes its file.
+/// Turns the switch: records what it is to say, then writes its file where that says something else.
+///
+/// The first answer to a key, given again, touches nothing.
 pub(super) fn turn(args: &Switch) -> Result<Reply, Failure> {
     let mut store = open(&args.which)?;
     let says = match args.to {
@@ -48,33 +50,33 @@ pub(super) fn turn(args: &Switch) -> Result<Reply, Failure> {
         text: Some(says.to_owned()),
     };
     let response = apply(&mut store, request(&args.writes, action))?;
-    if let Some((base, file)) = switch_file(&mut store)? {
-        let path = base.join(file);
-        fs::write(&path, says).map_err(|error| Failure::file(&path, &error))?;
-    }
-    let text = if is_news(&response) {
-        format!("switched    {says}\n")
-    } else {
-        format!("unchanged   the switch said {says} before\n")
+    let wrote = !response.repeated && write_switch(&mut store, says)?;
+    let text = match (is_news(&response), wrote) {
+        (true, _) => format!("switched    {says}\n"),
+        (false, true) => format!("switched    {says}: its file said something else\n"),
+        (false, false) => format!("unchanged   the switch said {says} before\n"),
     };
-    Ok(told(text, &response, json!({ "says": says })))
+    let mut said = told(text, &response, json!({ "says": says }));
+    said.json["wrote"] = json!(wrote);
+    Ok(said)
 }
 
-/// Reports what the switch's file says, where the protocol has a switch.
-pub(super) fn look_at_switch(store: &mut Store, actor: &str) -> Result<(), Failure> {
+/// Lets the switch's file say a text; returns whether it did not before.
+fn write_switch(store: &mut Store, says: &str) -> Result<bool, Failure> {
     let Some((base, file)) = switch_file(store)? else {
-        return Ok(());
+        return Ok(false);
     };
-    let action = Action::Switch {
-        text: switch::read(&base, &file),
+    if switch::read(&base, &file).as_deref() == Some(says) {
+        return Ok(false);
+    }
+    let fault = |fault: TreeFault| Failure::Fault {
+        code: "switch-file",
+        message: format!(
+            "the record says that the switch is {says}, but its file could not be written: {fault}; mend that, then say `prereg switch {says}` again, with no `--key` or a new one"
+        ),
     };
-    let asked = Request {
-        actor: actor.to_owned(),
-        key: None,
-        expects: None,
-        action,
-    };
-    apply(store, asked).map(drop)
+    switch::write(&base, &file, says).map_err(fault)?;
+    Ok(true)
 }
 
 /// Returns where the switch's file is: the protocol stands beside its record.

@@ -2,25 +2,21 @@
 
 use std::fs::OpenOptions;
 use std::io::Write;
-use std::path::Path;
 
 use serde_json::{Value, json};
 
 use super::args::{Check, Init, Register};
+use super::looks;
 use super::reply::{Failure, Reply};
 use super::results::counted;
-use super::study::{ProtocolFile, granted};
+use super::study::{Before, ProtocolFile, granted};
 use crate::engine::command::Action;
 use crate::engine::modelcheck::Model;
 use crate::protocol::model::ArmsOrder;
 use crate::protocol::plan::Plan;
 use crate::protocol::shape;
 use crate::runner::clock;
-use crate::runner::process::Interrupt;
-use crate::runner::session::SessionFault;
-use crate::runner::world::World;
-use crate::store::{Fault, Request, Store};
-use crate::units::Digest;
+use crate::store::{Request, Store};
 
 /// The protocol that `init` writes.
 const TEMPLATE: &str = include_str!("init.toml");
@@ -96,9 +92,11 @@ pub(super) fn register(args: &Register) -> Result<Reply, Failure> {
     let loaded = ProtocolFile::read(&args.file)?;
     loaded.enforced()?;
     let record = loaded.record(args.db.as_deref());
-    loaded.play_if_new(opened_in(&record)?)?;
+    let before = Before::of(&record)?;
+    loaded.play_if_new(before.opened)?;
+    let probes = looks::binding(&loaded, &before)?;
     let mut store = Store::create(&record, clock::now)?;
-    let new = register_in(&mut store, &loaded, &args.actor)?;
+    let new = register_in(&mut store, &loaded, probes, &args.actor)?;
     let digest = loaded.checked.registration.digest();
     let mut text = registered_lines(&loaded);
     if !new {
@@ -116,19 +114,12 @@ pub(super) fn register(args: &Register) -> Result<Reply, Failure> {
     Ok(Reply::done(text, json))
 }
 
-/// Returns the draft that was opened last in a record, if there is one.
-fn opened_in(record: &Path) -> Result<Option<Digest>, Failure> {
-    match Store::read(record) {
-        Ok(mut store) => Ok(store.standing()?.opened),
-        Err(Fault::NotFound(_)) => Ok(None),
-        Err(fault) => Err(fault.into()),
-    }
-}
-
-/// Opens and registers a protocol in one transaction; returns whether that was news.
+/// Opens and registers a protocol in one transaction, with what was observed of its probes; returns
+/// whether that was news.
 pub(super) fn register_in(
     store: &mut Store,
     loaded: &ProtocolFile,
+    probes: Vec<Action>,
     actor: &str,
 ) -> Result<bool, Failure> {
     let registration = loaded.checked.registration.digest();
@@ -137,11 +128,6 @@ pub(super) fn register_in(
         key: None,
         expects: None,
         action,
-    };
-    let probes = if store.standing()?.registered.is_some() {
-        Vec::new()
-    } else {
-        observe_probes(loaded)?
     };
     // In one transaction: nobody else's protocol comes between the two.
     let (before, response) = store.write(|writer| {
@@ -158,21 +144,6 @@ pub(super) fn register_in(
     })?;
     granted(store, response)?;
     Ok(before.is_none())
-}
-
-/// Observes what a registration binds: a probe without an expectation must stay as it is then.
-fn observe_probes(loaded: &ProtocolFile) -> Result<Vec<Action>, Failure> {
-    let fault = |error: std::io::Error| Failure::Fault {
-        code: "probe",
-        message: format!("the probes could not be executed: {error}"),
-    };
-    let world = World {
-        protocol: &loaded.checked.registration.protocol,
-        base: &loaded.base,
-        env: &std::env::vars_os().collect(),
-        interrupt: &Interrupt::new().map_err(fault)?,
-    };
-    Ok(world.probes().map_err(SessionFault::from)?)
 }
 
 /// Returns the lines that say that a protocol is registered, and what to publish.

@@ -1,12 +1,12 @@
 //! The verb `rehearse`: what the engine answers to a history that never happened, one line each.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
 use super::args::Rehearse;
+use super::input;
 use super::reply::{self, Defects, Failure, Reply};
 use super::study::{ProtocolFile, folder_of};
 use crate::engine::refusal::Refusal;
@@ -14,7 +14,7 @@ use crate::engine::rehearsal::Rehearsal;
 use crate::engine::rehearsal::history::{self, BYTES_MAX};
 use crate::engine::rehearsal::op::Timed;
 use crate::engine::rules::Rules;
-use crate::protocol::defect::{Code, Defect, Place};
+use crate::protocol::defect::Defect;
 use crate::protocol::source::Source;
 
 /// Plays a history; nothing of it is recorded, so what this version cannot enforce is no obstacle.
@@ -72,18 +72,12 @@ fn beside(refusal: &Refusal, source: Option<&Source<'_>>, text: &str) -> Map<Str
 
 /// Reads a history; every defect of it is drawn in its own text.
 fn read(ops: &Path) -> Result<Vec<Timed>, Failure> {
-    let bytes = bytes(ops).map_err(|error| {
-        let (code, message) = match error.kind() {
-            io::ErrorKind::NotFound => (Code::NotFound, "there is no such file".to_owned()),
-            _ => (Code::Unreadable, format!("it cannot be read: {error}")),
-        };
-        defective(ops, &[], vec![Defect::new(code, Place::File, message)])
-    })?;
+    let bytes = input::bytes(ops, BYTES_MAX).map_err(|slip| defective(ops, &[], vec![slip]))?;
     history::read(&bytes).map_err(|defects| defective(ops, &bytes, defects))
 }
 
 fn defective(ops: &Path, bytes: &[u8], defects: Vec<Defect>) -> Failure {
-    let file = match is_input(ops) {
+    let file = match input::is_standard_input(ops) {
         true => "standard input".to_owned(),
         false => ops.display().to_string(),
     };
@@ -94,21 +88,6 @@ fn defective(ops: &Path, bytes: &[u8], defects: Vec<Defect>) -> Failure {
         defects,
         undone: "played",
     })
-}
-
-fn is_input(ops: &Path) -> bool {
-    ops == Path::new("-")
-}
-
-/// Reads one byte more than is allowed at most, so that too much can be told.
-fn bytes(ops: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let max = BYTES_MAX as u64 + 1;
-    match is_input(ops) {
-        true => io::stdin().lock().take(max).read_to_end(&mut bytes)?,
-        false => File::open(ops)?.take(max).read_to_end(&mut bytes)?,
-    };
-    Ok(bytes)
 }
 
 /// Returns a text in which every byte stands where it was, so that places stay true.

@@ -74,6 +74,11 @@ pub(super) enum Failure {
         /// What broke.
         message: String,
     },
+    /// The operator ended it.
+    Interrupted {
+        /// What became of it.
+        message: &'static str,
+    },
     /// The record does not re-derive.
     Diverged {
         /// How.
@@ -149,6 +154,7 @@ impl Failure {
             Self::Defects(_) => Exit::Defect,
             Self::Refused { .. } | Self::Busy { .. } => Exit::Refusal,
             Self::Fault { .. } => Exit::Fault,
+            Self::Interrupted { .. } => Exit::Interrupted,
             Self::Diverged { .. } => Exit::Divergence,
         }
     }
@@ -158,6 +164,7 @@ impl Failure {
             Self::Usage { code, message } => format!("usage[{code}]: {message}\n"),
             Self::Busy { code, message } => format!("refused[{code}]: {message}\n"),
             Self::Fault { code, message } => format!("fault[{code}]: {message}\n"),
+            Self::Interrupted { message } => format!("interrupted {message}\n"),
             Self::Defects(found) => {
                 let other = |path: &str| std::fs::read_to_string(found.folder.join(path)).ok();
                 let drawn = render::drawn(&found.file, &found.text, &found.defects, other);
@@ -197,6 +204,9 @@ impl Failure {
             }
             Self::Fault { code, message } => {
                 json!({ "error": { "kind": "fault", "code": code, "message": message } })
+            }
+            Self::Interrupted { message } => {
+                json!({ "error": { "kind": "interrupted", "code": "interrupted", "message": message } })
             }
             Self::Defects(found) => {
                 let other = |path: &str| std::fs::read_to_string(found.folder.join(path)).ok();

@@ -10,12 +10,14 @@ use serde_json::json;
 
 use super::args::Run;
 use super::exit::Exit;
+use super::looks;
 use super::progress::Bar;
 use super::protocol::{plan_line, register_in, registered_lines};
 use super::reply::{Failure, Reply, registered};
 use super::results;
-use super::study::{ProtocolFile, apply, folder_of, name_of};
+use super::study::{Before, ProtocolFile, apply, folder_of, name_of};
 use crate::engine::backoff;
+use crate::engine::command::Action;
 use crate::engine::refusal::Refusal;
 use crate::engine::rules::Rules;
 use crate::protocol::model::CauseWord;
@@ -24,8 +26,8 @@ use crate::runner::process::SpawnFault;
 use crate::runner::session::{self, Brake, End, Session};
 use crate::runner::signals::{self, Wish};
 use crate::runner::{clock, programs};
-use crate::store::{Fault, Request, Store};
-use crate::units::{Digest, Time};
+use crate::store::{Request, Store};
+use crate::units::Time;
 
 /// Runs a study as far as it goes.
 pub(super) fn run(args: &Run) -> Result<Reply, Failure> {
@@ -38,9 +40,14 @@ pub(super) fn run(args: &Run) -> Result<Reply, Failure> {
     if args.pilot || !before.over {
         must_have_programs(&loaded)?;
     }
+    let probes = if args.pilot {
+        Vec::new()
+    } else {
+        looks::binding(&loaded, &before)?
+    };
     let mut store = Store::create(&record, clock::now)?;
     let bar = Arc::new(Bar::new(args.quiet));
-    let announced = admit(&mut store, &loaded, args, &bar)?;
+    let announced = admit(&mut store, &loaded, probes, args, &bar)?;
     let standing = store.standing()?;
     // What has failed may be attempted again on request, also once every slot has ended.
     let again = args.retry_failed && standing.stopped.is_none();
@@ -78,7 +85,13 @@ pub(super) fn run(args: &Run) -> Result<Reply, Failure> {
 }
 
 /// Puts the protocol on the record, registered or for a pilot; returns whether that was told.
-fn admit(store: &mut Store, loaded: &ProtocolFile, args: &Run, bar: &Bar) -> Result<bool, Failure> {
+fn admit(
+    store: &mut Store,
+    loaded: &ProtocolFile,
+    probes: Vec<Action>,
+    args: &Run,
+    bar: &Bar,
+) -> Result<bool, Failure> {
     if args.pilot {
         apply(
             store,
@@ -91,38 +104,11 @@ fn admit(store: &mut Store, loaded: &ProtocolFile, args: &Run, bar: &Bar) -> Res
         )?;
         return Ok(true);
     }
-    let new = register_in(store, loaded, &args.actor)?;
+    let new = register_in(store, loaded, probes, &args.actor)?;
     if new && !args.quiet {
         bar.say(registered_lines(loaded).trim_end());
     }
     Ok(new)
-}
-
-/// How the record stood before anything was written.
-#[derive(Default)]
-struct Before {
-    /// The draft that was opened last.
-    opened: Option<Digest>,
-    registered: bool,
-    over: bool,
-    text: Option<String>,
-}
-
-impl Before {
-    fn of(record: &Path) -> Result<Self, Failure> {
-        let mut store = match Store::read(record) {
-            Ok(store) => store,
-            Err(Fault::NotFound(_)) => return Ok(Self::default()),
-            Err(fault) => return Err(fault.into()),
-        };
-        let standing = store.standing()?;
-        Ok(Self {
-            opened: standing.opened,
-            registered: standing.registered.is_some(),
-            over: standing.has_ended(),
-            text: store.protocol_text()?,
-        })
-    }
 }
 
 /// Refuses to go on without a program: each start of its runs would use up an attempt.
@@ -143,7 +129,7 @@ fn must_have_programs(loaded: &ProtocolFile) -> Result<(), Failure> {
 }
 
 /// Returns what the arms' own environment is taken from.
-fn environment() -> BTreeMap<OsString, OsString> {
+pub(super) fn environment() -> BTreeMap<OsString, OsString> {
     std::env::vars_os().collect()
 }
 

@@ -12,7 +12,7 @@ use crate::protocol::check::{self, Checked};
 use crate::protocol::defect::{Defect, Place};
 use crate::protocol::folder::Folder;
 use crate::protocol::source::{Source, TEXT_MAX, line_of};
-use crate::store::{Request, Response, Store};
+use crate::store::{Fault, Request, Response, Store};
 use crate::units::Digest;
 
 /// A protocol file that passed its checks.
@@ -121,6 +121,37 @@ impl ProtocolFile {
                 .map(|task| task.fields.clone())
                 .collect(),
         }
+    }
+}
+
+/// How a record stood before anything was written.
+#[derive(Default)]
+pub(super) struct Before {
+    /// The draft that was opened last.
+    pub opened: Option<Digest>,
+    /// Whether a protocol is registered.
+    pub registered: bool,
+    /// Whether the study has ended.
+    pub over: bool,
+    /// The text of the protocol that was opened last.
+    pub text: Option<String>,
+}
+
+impl Before {
+    /// Looks at a record, which need not be there.
+    pub(super) fn of(record: &Path) -> Result<Self, Failure> {
+        let mut store = match Store::read(record) {
+            Ok(store) => store,
+            Err(Fault::NotFound(_)) => return Ok(Self::default()),
+            Err(fault) => return Err(fault.into()),
+        };
+        let standing = store.standing()?;
+        Ok(Self {
+            opened: standing.opened,
+            registered: standing.registered.is_some(),
+            over: standing.has_ended(),
+            text: store.protocol_text()?,
+        })
     }
 }
 

@@ -37,7 +37,7 @@ pub fn peek(rules: &Rules, slice: &Slice, at: Time) -> Peek {
     let plan = rules.plan_of(slice, true);
     if slice.standing.slots_ended >= plan.len() {
         // A draw that could still grow comes to its end, too.
-        let over = guards::stopped_by(rules, at).filter(|_| !slice.standing.has_ended());
+        let over = guards::stopped_by(rules, slice, at).filter(|_| !slice.standing.has_ended());
         return over.map_or(Peek::Complete, Peek::Refused);
     }
     if let Some(first) = unready(rules, slice, at) {

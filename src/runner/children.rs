@@ -2,8 +2,8 @@
 //!
 //! This is no evidence and not part of the record. It lets the session after one that was killed
 //! end what is still alive, if it can be proved to be ours, before it goes on. A runner that was
-//! killed between a start and its note left none: those are found by a variable that every arm and
-//! judge is given, and that names their own workspace.
+//! killed between a start and its note left none: those are found by a variable that every arm, judge
+//! and look is given, and that names a place of their own.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -18,6 +18,8 @@ use super::process::{ProcessIdentity, end_orphan};
 const LENGTH: usize = 256;
 /// How the files are called.
 const PREFIX: &str = "worker-";
+/// How a session's own note is called.
+const SESSION: &str = "session";
 
 /// Where a worker notes whom it executes.
 #[derive(Debug)]
@@ -29,7 +31,16 @@ pub struct Note {
 impl Note {
     /// Opens a worker's note.
     pub fn open(folder: &Path, worker: usize) -> io::Result<Self> {
-        let path = folder.join(format!("{PREFIX}{worker}"));
+        Self::at(folder.join(format!("{PREFIX}{worker}")))
+    }
+
+    /// Opens the note of a session itself, which names nobody: while it stands, the session is at work
+    /// or was killed.
+    pub fn of_session(folder: &Path) -> io::Result<Self> {
+        Self::at(folder.join(SESSION))
+    }
+
+    fn at(path: PathBuf) -> io::Result<Self> {
         let file = OpenOptions::new()
             .create(true)
             .truncate(false)
@@ -51,6 +62,13 @@ impl Note {
     }
 }
 
+/// Returns whether a session was killed, and nobody has cleared up after it yet.
+///
+/// Only for a session that holds the folder's lock, before it opens its own note.
+pub fn was_killed(folder: &Path) -> bool {
+    folder.join(SESSION).exists()
+}
+
 /// Ends everything that an earlier session noted and that is provably still it.
 pub fn end_orphans(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
@@ -70,6 +88,11 @@ pub fn end_orphans(folder: &Path) -> io::Result<()> {
 
 /// The variable that marks what a run has started: the path of its workspace.
 pub const MARK: &str = "PREREG_RUN";
+
+/// Returns the variable that marks what a look of a session has started.
+pub fn look_mark(runs: &Path) -> (OsString, OsString) {
+    (MARK.into(), runs.join("look").into())
+}
 
 /// How often processes are looked for while they start new ones.
 const LOOKS_MAX: usize = 8;

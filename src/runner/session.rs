@@ -20,7 +20,8 @@ use std::time::Duration;
 use super::children::{self, Note};
 use super::executor::{self, Assignment, Executor, StepFault};
 use super::process::Interrupt;
-use super::world::World;
+use super::switch;
+use super::world::{self, World};
 use crate::engine::command::{Action, Cause, Executed};
 use crate::engine::event::Event;
 use crate::engine::refusal::{Next, Refusal};
@@ -122,6 +123,8 @@ impl SessionFault {
 #[derive(Clone, Debug)]
 pub struct Brake {
     draining: Arc<Draining>,
+    /// Ends looks at the world: nothing is lost by it.
+    looks: Interrupt,
     interrupt: Interrupt,
 }
 
@@ -139,16 +142,19 @@ impl Brake {
     pub fn new() -> io::Result<Self> {
         Ok(Self {
             draining: Arc::default(),
+            looks: Interrupt::new()?,
             interrupt: Interrupt::new()?,
         })
     }
 
-    /// Starts nothing more.
+    /// Starts nothing more, and ends looks at the world.
     ///
     /// A worker that has just looked and is about to sleep does not notice; whoever ends next wakes
     /// it, and where nothing is live no worker sleeps.
     pub fn drain(&self) {
         *lock(&self.draining.asked) = true;
+        // A pipe that is broken has no reader left to tell.
+        let _ = self.looks.fire();
         self.draining.told.notify_all();
         self.wake();
     }
@@ -197,7 +203,10 @@ pub fn run(
 ) -> Result<End, SessionFault> {
     fs::create_dir_all(session.runs).map_err(StepFault::folder(session.runs))?;
     let _held = hold(session.runs)?;
-    children::end_orphans(session.runs).map_err(StepFault::folder(session.runs))?;
+    let folder = StepFault::folder(session.runs);
+    let was_killed = children::was_killed(session.runs);
+    let note = Note::of_session(session.runs).map_err(&folder)?;
+    children::end_orphans(session.runs).map_err(&folder)?;
     let executor = Executor {
         rules,
         base: session.base,
@@ -209,9 +218,10 @@ pub fn run(
         protocol: rules.protocol(),
         base: session.base,
         env: session.env,
-        interrupt: &brake.interrupt,
+        interrupt: &brake.looks,
+        runs: Some(session.runs),
     };
-    let left = recover(store, &executor, session)?;
+    let left = recover(store, &executor, session, was_killed)?;
     let refused = begin(store, &world, session)?;
     let workers = workers(rules, session, left.len());
     let flush = store.begin_session(LAG_MAX)?;
@@ -234,6 +244,7 @@ pub fn run(
     };
     dispatcher.work(workers);
     dispatcher.settle()?;
+    note.remove().map_err(&folder)?;
     // An empty folder says nothing.
     let _ = fs::remove_dir(session.runs);
     let end = dispatcher.end()?;
@@ -265,6 +276,11 @@ pub fn tidy(store: &mut Store, runs: &Path) -> Result<(), SessionFault> {
         held => held?,
     };
     children::end_orphans(runs).map_err(StepFault::folder(runs))?;
+    if children::was_killed(runs) {
+        children::end_marked(runs);
+        let note = Note::of_session(runs).and_then(Note::remove);
+        note.map_err(StepFault::folder(runs))?;
+    }
     sweep(store, runs)?;
     // An empty folder says nothing.
     let _ = fs::remove_dir(runs);
@@ -304,10 +320,13 @@ fn begin(
     world: &World<'_>,
     session: &Session<'_>,
 ) -> Result<Option<Refusal>, SessionFault> {
-    let mut looked = world.preflights()?;
-    looked.extend(world.probes()?);
-    looked.extend(world.readings()?);
-    looked.extend(world.switch());
+    let mut looked = world.preflights(|_| true)?;
+    looked.extend(world.look()?);
+    if world.interrupt.has_fired() {
+        // Nothing starts any more; who looks next sees everything.
+        return Ok(None);
+    }
+    looked.extend(switch::look(world.protocol, world.base));
     let begun = store.write(|writer| {
         for action in looked {
             writer.apply(request(session.actor, action))?;
@@ -354,6 +373,7 @@ fn recover(
     store: &mut Store,
     executor: &Executor<'_>,
     session: &Session<'_>,
+    was_killed: bool,
 ) -> Result<VecDeque<Assignment>, SessionFault> {
     let ours = store
         .open_runs()?
@@ -361,8 +381,8 @@ fn recover(
         .filter(|run| run.executed == Executed::Here);
     let (judgeable, lost): (Vec<Run>, Vec<Run>) =
         ours.partition(|run| run.state == State::Ended && executor.is_judgeable(run.run));
-    if !(judgeable.is_empty() && lost.is_empty()) {
-        // A session was killed, perhaps before it could note whom it had just started.
+    if was_killed || !(judgeable.is_empty() && lost.is_empty()) {
+        // Perhaps before it could note whom it had just started; looks are never noted.
         children::end_marked(session.runs);
     }
     if !lost.is_empty() {
@@ -594,13 +614,6 @@ impl Dispatcher<'_> {
         Ok(standing)
     }
 
-    /// Looks at the world, where the protocol has something to look at, before a run and after it.
-    fn look(&self) -> Result<Vec<Action>, SessionFault> {
-        let mut looked = self.world.probes()?;
-        looked.extend(self.world.readings()?);
-        Ok(looked)
-    }
-
     /// Records what came of a run and grants the next, in one transaction; sleeps while there is
     /// none; returns nothing when there will be none. A worker that just came brings no report.
     ///
@@ -608,11 +621,11 @@ impl Dispatcher<'_> {
     fn exchange(&self, report: Option<Report>) -> Result<Option<Work>, SessionFault> {
         let was_busy = report.is_some();
         let mut report = report.unwrap_or_default().actions;
-        let looks = self.world.is_looked_at();
+        let looks = world::is_looked_at(self.world.protocol);
         if looks {
             // A look takes its time; what a run has cost is on the record before.
             self.record(std::mem::take(&mut report))?;
-            report = self.look()?;
+            report = self.world.look()?;
         }
         let mut shared = lock(&self.shared);
         shared.busy -= usize::from(was_busy);
@@ -676,7 +689,7 @@ impl Dispatcher<'_> {
                 .unwrap_or_else(PoisonError::into_inner);
             if looks {
                 drop(shared);
-                report = self.look()?;
+                report = self.world.look()?;
                 shared = lock(&self.shared);
             }
         }
@@ -701,7 +714,7 @@ impl Dispatcher<'_> {
 
     /// Grants what may start now: controls of a task before its slots, then the plan.
     fn grant(&self, writer: &mut Writer<'_>) -> Result<Granted, Fault> {
-        if let Some(switch) = self.world.switch() {
+        if let Some(switch) = switch::look(self.world.protocol, self.world.base) {
             // Read fresh before each start.
             writer.apply(request(self.session.actor, switch))?;
         }

@@ -8,6 +8,9 @@ pub enum Fault {
     /// There is no such file.
     #[error("there is no record at `{}`; `prereg register` or `prereg run` makes one", .0.display())]
     NotFound(PathBuf),
+    /// What stands there is no regular file, and never opened: it might keep whoever reads it waiting.
+    #[error("`{}` is not a regular file; name the file itself", .0.display())]
+    NotFile(PathBuf),
     /// The file is something else.
     #[error("`{}` is not a record of prereg", .0.display())]
     NotARecord(PathBuf),
@@ -71,6 +74,7 @@ impl Fault {
     pub fn code(&self) -> &'static str {
         match self {
             Self::NotFound(_) => "record-not-found",
+            Self::NotFile(_) => "not-file",
             Self::NotARecord(_) => "not-a-record",
             Self::Newer { .. } => "record-newer",
             Self::Row { .. } => "row-unreadable",

@@ -55,6 +55,8 @@ const APPLICATION_ID: i64 = 0x7072_6567;
 const VERSION: i64 = 1;
 /// What SQLite appends to the name of a record for its log.
 const LOG: &str = "-wal";
+/// The shortest page of a database, in bytes.
+const PAGE_MIN: u64 = 512;
 /// How long a connection waits for another's transaction, beyond the lock.
 const BUSY: Duration = Duration::from_secs(60);
 
@@ -80,16 +82,20 @@ struct Cache {
 
 impl Store {
     /// Opens a record to write, and makes one where there is none.
+    ///
+    /// An empty file is one that somebody began to make.
     pub fn create(path: &Path, clock: fn() -> Time) -> Result<Self> {
+        match must_be_file(path).and_then(|bytes| may_be_record(path, bytes)) {
+            Ok(()) | Err(Fault::NotFound(_)) => {}
+            Err(fault) => return Err(fault),
+        }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
         Self::connect(path, flags, clock)
     }
 
     /// Opens a record that exists, to write.
     pub fn open(path: &Path, clock: fn() -> Time) -> Result<Self> {
-        if !path.exists() {
-            return Err(Fault::NotFound(path.to_owned()));
-        }
+        may_be_record(path, must_be_file(path)?)?;
         Self::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, clock)
     }
 
@@ -115,9 +121,7 @@ impl Store {
 
     /// Opens a record to read; nothing is written.
     pub fn read(path: &Path) -> Result<Self> {
-        if !path.exists() {
-            return Err(Fault::NotFound(path.to_owned()));
-        }
+        may_be_record(path, must_be_file(path)?)?;
         let connection = match connect_to_read(path, path, OpenFlags::empty()) {
             Err(Fault::Storage(error)) if is_beyond_writing(&error) && is_closed(path) => {
                 connect_to_read(path, &as_it_stands(path), OpenFlags::SQLITE_OPEN_URI)
@@ -148,6 +152,11 @@ impl Store {
     /// Returns the digest of the first entry, which no other record has.
     pub fn first_digest(&self) -> Result<Option<Digest>> {
         Ok(rows::entry(&self.connection, 1)?.map(|entry| entry.digest))
+    }
+
+    /// Returns whether an operation was answered under this key.
+    pub fn is_answered(&self, key: &str) -> Result<bool> {
+        Ok(rows::key(&self.connection, key)?.is_some())
     }
 
     /// Returns the standing.
@@ -239,6 +248,28 @@ impl Store {
         derived::each_row(&snapshot, derived, each)?;
         Ok(derived.slice.standing.clone())
     }
+}
+
+/// Returns the length of the regular file at a path; it is only looked at, since closing it would lose
+/// the locks that this process has on it.
+fn must_be_file(path: &Path) -> Result<u64> {
+    use std::io::ErrorKind::{NotADirectory, NotFound};
+    match std::fs::metadata(path) {
+        Ok(found) if found.is_file() => Ok(found.len()),
+        Ok(_) => Err(Fault::NotFile(path.to_owned())),
+        Err(error) if matches!(error.kind(), NotFound | NotADirectory) => {
+            Err(Fault::NotFound(path.to_owned()))
+        }
+        Err(source) => Err(Fault::file(path, source)),
+    }
+}
+
+/// Refuses a file that is too short to be a database, which SQLite would take for an empty one.
+fn may_be_record(path: &Path, bytes: u64) -> Result<()> {
+    if (1..PAGE_MIN).contains(&bytes) {
+        return Err(Fault::NotARecord(path.to_owned()));
+    }
+    Ok(())
 }
 
 /// Returns the derived rows as of the newest entry.

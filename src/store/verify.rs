@@ -7,11 +7,12 @@ use std::path::Path;
 
 use rusqlite::Connection;
 
-use super::{Fault, Store, rows};
+use super::{Fault, Store, must_be_file, rows};
 use crate::engine::event::LaneId;
 use crate::engine::slice::{Lane, Run, Slice, Standing};
 use crate::record::audit::{Audit, Auditor, Filed};
 use crate::record::divergence::{Code, Divergence};
+use crate::record::entry::Head;
 use crate::record::export::{self, Header, HeaderFault};
 
 /// What a verification came to.
@@ -19,6 +20,8 @@ use crate::record::export::{self, Header, HeaderFault};
 pub enum Verification {
     /// Everything follows.
     Verified(Box<Audit>),
+    /// A record that has no entries yet.
+    Empty,
     /// Something does not follow.
     Diverged(Divergence),
 }
@@ -71,10 +74,8 @@ fn is_corruption(error: &rusqlite::Error) -> bool {
 
 /// Verifies the record or the export at a path.
 pub fn verify(path: &Path) -> Result<Verification, Fault> {
-    let mut file = File::open(path).map_err(|source| match source.kind() {
-        std::io::ErrorKind::NotFound => Fault::NotFound(path.to_owned()),
-        _ => Fault::file(path, source),
-    })?;
+    must_be_file(path)?;
+    let mut file = File::open(path).map_err(|source| Fault::file(path, source))?;
     let mut magic = [0; 16];
     let read = file
         .read(&mut magic)
@@ -83,16 +84,18 @@ pub fn verify(path: &Path) -> Result<Verification, Fault> {
     let verified = if magic[..read] == *b"SQLite format 3\0" {
         record(path)
     } else {
-        exported(path)
+        exported(path).map(Some)
     };
     match verified {
-        Ok(audit) => Ok(Verification::Verified(Box::new(audit))),
+        Ok(Some(audit)) => Ok(Verification::Verified(Box::new(audit))),
+        Ok(None) => Ok(Verification::Empty),
         Err(End::Diverged(divergence)) => Ok(Verification::Diverged(divergence)),
         Err(End::Fault(fault)) => Err(fault),
     }
 }
 
-fn record(path: &Path) -> Result<Audit, End> {
+/// Verifies a record; returns nothing where it has no entries yet.
+fn record(path: &Path) -> Result<Option<Audit>, End> {
     let store = Store::read(path).map_err(|fault| match fault {
         Fault::NotARecord(_) | Fault::NotFound(_) => End::Diverged(Divergence::new(
             Code::NotARecord,
@@ -119,6 +122,12 @@ fn record(path: &Path) -> Result<Audit, End> {
             Ok(())
         }
     })?;
+    if auditor.head() == Head::EMPTY && applied == 0 {
+        // Whoever made it was refused, or was killed before the first entry.
+        compare_tables(&snapshot, &standing, auditor.slice())?;
+        files.compare(&snapshot)?;
+        return Ok(None);
+    }
     let audit = auditor.finish()?;
     if applied == 0 || applied > audit.head.seq {
         return Err(tables_differ(
@@ -126,7 +135,7 @@ fn record(path: &Path) -> Result<Audit, End> {
         ));
     }
     files.compare(&snapshot)?;
-    Ok(audit)
+    Ok(Some(audit))
 }
 
 fn tables_differ(message: String) -> End {

@@ -1,6 +1,6 @@
 //! A desk to try the command at: a folder with the shipped protocols, and transcripts of what is said.
 
-#![allow(dead_code, reason = "each test uses a part")]
+#![allow(dead_code, unused_macros, reason = "each test uses a part")]
 #![expect(
     clippy::unwrap_used,
     reason = "a test stops at the first broken assumption"
@@ -8,7 +8,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use tempfile::TempDir;
 
@@ -51,15 +51,33 @@ impl Desk {
         self.folder.path().join(name)
     }
 
-    /// Executes a command line; returns it with everything that was said and the exit status.
-    pub(crate) fn say(&self, line: &str) -> String {
-        let output = Command::new(env!("CARGO_BIN_EXE_prereg"))
-            .args(line.split_whitespace())
+    /// Returns a command line that has begun.
+    pub(crate) fn spawn(&self, line: &str) -> Child {
+        self.command(&words(line))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap()
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_prereg"));
+        command
+            .args(words)
             .current_dir(self.folder.path())
             .env_remove("PREREG_CLAIM")
-            .stdin(Stdio::null())
-            .output()
-            .unwrap();
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Executes a command line; returns it with everything that was said and the exit status.
+    pub(crate) fn say(&self, line: &str) -> String {
+        self.words(&words(line))
+    }
+
+    /// Executes a command line of these words, which may have blanks in them or none at all.
+    pub(crate) fn words(&self, words: &[&str]) -> String {
+        let output = self.command(words).output().unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
         let (out, err) = (text(output.stdout), text(output.stderr));
         let err = if err.is_empty() {
@@ -68,7 +86,8 @@ impl Desk {
             format!("--- stderr\n{err}")
         };
         format!(
-            "$ prereg {line}\n{out}{err}--- exit {}\n",
+            "$ prereg {}\n{out}{err}--- exit {}\n",
+            words.join(" "),
             output.status.code().unwrap()
         )
     }
@@ -81,6 +100,10 @@ impl Desk {
             .collect::<Vec<_>>()
             .join("\n")
     }
+}
+
+fn words(line: &str) -> Vec<&str> {
+    line.split_whitespace().collect()
 }
 
 fn copy(from: &Path, to: &Path) {

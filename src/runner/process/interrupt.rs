@@ -34,6 +34,11 @@ impl Interrupt {
         })
     }
 
+    /// Returns whether it has fired.
+    pub fn has_fired(&self) -> bool {
+        self.inner.fired.load(Ordering::SeqCst)
+    }
+
     /// Fires. A second time does nothing. Fails only when the pipe is broken.
     pub fn fire(&self) -> io::Result<()> {
         if self.inner.fired.swap(true, Ordering::SeqCst) {

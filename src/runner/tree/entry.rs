@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
-    AtFlags, CWD, Dir, FileType, Mode, OFlags, fchmod, fstat, openat, statat, unlinkat,
+    AtFlags, CWD, Dir, FileType, Mode, OFlags, fchmod, fstat, openat, renameat, statat, unlinkat,
 };
 use rustix::io::Errno;
 
@@ -138,6 +138,12 @@ impl<'a> Entry<'a> {
         Ok(directory)
     }
 
+    /// Moves what stands here to another entry, in the place of any file, link or pipe there.
+    pub(super) fn replace(&self, other: &Entry<'_>) -> Result<(), TreeFault> {
+        renameat(self.parent, self.name, other.parent, other.name)
+            .map_err(|errno| other.fault(errno))
+    }
+
     /// Removes what is no directory.
     pub(super) fn unlink(&self) -> Result<(), TreeFault> {
         unlinkat(self.parent, self.name, AtFlags::empty()).map_err(|errno| self.fault(errno))
@@ -173,6 +179,7 @@ impl<'a> Entry<'a> {
             Errno::NOENT => TreeFault::Missing { path },
             Errno::LOOP => TreeFault::Link { path },
             Errno::NOTDIR => TreeFault::NotDirectory { path },
+            Errno::ISDIR => TreeFault::NotFile { path },
             Errno::ACCESS | Errno::PERM => TreeFault::Denied { path },
             errno => TreeFault::Io {
                 path,

@@ -2,7 +2,7 @@
 //!
 //! * [`file_digest`], [`tree_digest`] and [`copy_tree`] read what the study holds. Links and special
 //!   files are faults there: what is registered must be all there is.
-//! * [`lay`], [`read_regular`] and [`remove_tree`] work in a workspace where a command could leave
+//! * [`lay`], [`put`], [`read_regular`] and [`remove_tree`] work in a workspace where a command could leave
 //!   anything. They go from directory to directory by descriptor and never follow a link, so that
 //!   nothing outside the workspace is read, written or removed, whoever is still at work in it.
 //!
@@ -30,7 +30,7 @@ use std::io;
 use std::path::PathBuf;
 
 pub use digest::{copy_tree, file_digest, tree_digest};
-pub use workspace::{clear, lay, read_regular, remove_tree};
+pub use workspace::{clear, lay, put, read_regular, remove_tree};
 
 /// How many directories may stand in each other.
 pub const DEPTH_MAX: usize = 64;

@@ -404,3 +404,34 @@ fn a_locked_place_is_opened_to_lay_a_file() {
     lay(&yard.file(), &yard.workspace(), "a/to").unwrap();
     assert_eq!(fs::read_to_string(parent.join("to")).unwrap(), "laid");
 }
+
+#[test]
+fn what_is_put_replaces_a_file_a_link_or_a_pipe_and_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    fs::create_dir_all(root.join("real/folder")).unwrap();
+    fs::write(root.join("precious"), "kept").unwrap();
+    fs::write(root.join("real/file"), "old").unwrap();
+    symlink("../precious", root.join("real/link")).unwrap();
+    symlink("real", root.join("way")).unwrap();
+    fifo(&root.join("real/pipe"));
+    for (to, answer) in [
+        ("real/none", Ok(())),
+        ("real/file", Ok(())),
+        ("real/link", Ok(())),
+        ("real/pipe", Ok(())),
+        ("real/folder", Err("not-a-file")),
+        ("way/file", Err("link")),
+        ("none/file", Err("file-missing")),
+        ("../file", Err("path-not-inside")),
+    ] {
+        let given = put(root, to, b"new").map_err(|fault| fault.code());
+        assert_eq!(given, answer, "{to}");
+        if answer.is_ok() {
+            assert!(fs::symlink_metadata(root.join(to)).unwrap().is_file());
+            assert_eq!(fs::read(root.join(to)).unwrap(), b"new", "{to}");
+        }
+    }
+    assert_eq!(fs::read(root.join("precious")).unwrap(), b"kept");
+    assert_eq!(fs::read_dir(root.join("real")).unwrap().count(), 5);
+}

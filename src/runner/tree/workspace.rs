@@ -1,6 +1,6 @@
 //! Files in a workspace that a hostile process has written to, and may still be writing to.
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
@@ -66,21 +66,11 @@ pub fn read_regular(
     bytes_max: u64,
 ) -> Result<Option<Vec<u8>>, TreeFault> {
     let (parents, name) = components(relative)?;
-    let mut parent = Entry::at(workspace).open_directory()?;
-    let mut shown = workspace.to_path_buf();
-    for component in parents {
-        shown.push(component);
-        let entry = Entry {
-            parent: parent.as_fd(),
-            name: Path::new(component),
-            shown: &shown,
-        };
-        match entry.open_directory() {
-            Ok(directory) => parent = directory,
-            Err(TreeFault::Missing { .. }) => return Ok(None),
-            Err(fault) => return Err(fault),
-        }
-    }
+    let root = Entry::at(workspace).open_directory()?;
+    let (parent, mut shown) = match descend(root, workspace, &parents) {
+        Err(TreeFault::Missing { .. }) => return Ok(None),
+        found => found?,
+    };
     shown.push(name);
     let entry = Entry {
         parent: parent.as_fd(),
@@ -104,6 +94,53 @@ pub fn read_regular(
         });
     }
     Ok(Some(bytes))
+}
+
+/// Puts a regular file of these bytes at the relative path `to`, whole or not at all, in the place of
+/// the file, link or special file that stands there; what stood there is not written to.
+///
+/// Refuses a directory there, and links and what is missing on the way to it.
+pub fn put(folder: &Path, to: &str, bytes: &[u8]) -> Result<(), TreeFault> {
+    let (parents, name) = components(to)?;
+    let root = Entry::at(folder).open_directory()?;
+    let (parent, shown) = descend(root, folder, &parents)?;
+    let entry = |name, shown| Entry {
+        parent: parent.as_fd(),
+        name,
+        shown,
+    };
+    let fresh = PathBuf::from(format!(".{name}.{}.tmp", std::process::id()));
+    let (place, fresh_place) = (shown.join(name), shown.join(&fresh));
+    let fresh = entry(&fresh, &fresh_place);
+    match fresh.unlink() {
+        Ok(()) | Err(TreeFault::Missing { .. }) => {}
+        Err(fault) => return Err(fault),
+    }
+    let mut file = fresh.create_file(false)?;
+    let written = file.write_all(bytes).and_then(|()| file.sync_all());
+    let put = written
+        .map_err(|error| fresh.io(error))
+        .and_then(|()| fresh.replace(&entry(Path::new(name), &place)));
+    if put.is_err() {
+        // Of no use to anybody; the fault is what is told.
+        let _ = fresh.unlink();
+    }
+    put
+}
+
+/// Goes from an open directory down to another, through directories only; returns it with its path.
+fn descend(from: OwnedFd, shown: &Path, names: &[&str]) -> Result<(OwnedFd, PathBuf), TreeFault> {
+    let (mut parent, mut shown) = (from, shown.to_path_buf());
+    for name in names {
+        shown.push(name);
+        let entry = Entry {
+            parent: parent.as_fd(),
+            name: Path::new(name),
+            shown: &shown,
+        };
+        parent = entry.open_directory()?;
+    }
+    Ok((parent, shown))
 }
 
 /// Removes a directory and all it holds, however deep and whatever its modes. Absent is fine.
