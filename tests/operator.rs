@@ -147,6 +147,34 @@ fn a_session_goes_by_counts_until_the_draw_is_out() {
 }
 
 #[test]
+fn an_error_stop_of_an_outage_is_in_no_count() {
+    let desk = desk();
+    let text = std::fs::read_to_string(desk.path("paired.toml")).unwrap();
+    desk.write(
+        "paired.toml",
+        &text.replace("ended_min     = 4", "ended_min     = 1"),
+    );
+    let task = r#"{"id": "t1", "split": "full", "fail_to_pass_count": 1, "pass_to_pass_count": 2}"#;
+    desk.write("tasks.jsonl", task);
+    desk.write("stopped.json", r#"{"subtype": "error_during_execution"}"#);
+    desk.say_all(&[
+        "register paired.toml",
+        "task add tasks.jsonl",
+        "draw append t1",
+        "switch on",
+        "start t1 baseline",
+        "finish 1 --exit 0 --observed stopped.json",
+        "score 1",
+    ]);
+    let status = desk.json("status --unblind");
+    let standing = &status["standing"];
+    assert_eq!(standing["arms"]["baseline"]["scored"], 1, "{status}");
+    let tally = &status["tally"];
+    assert_eq!([&tally["scored"], &tally["slots"]], [0, 6], "{tally}");
+    assert_eq!(tally["outcomes"][0]["arms"][0]["known"], 0, "{tally}");
+}
+
+#[test]
 fn a_draw_that_still_grows_ends_with_the_cut_off() {
     let desk = desk();
     let text = std::fs::read_to_string(desk.path("grows.toml")).unwrap();

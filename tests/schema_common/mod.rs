@@ -133,7 +133,7 @@ impl From<Table> for Value {
 pub fn protocol(c: &mut Choices) -> Value {
     // A matrix study has one fixture and may do without an analysis.
     let matrix = c.below(5) == 4;
-    let staged = c.flip();
+    let staged = c.below(3) == 2;
     // A draw that grows has no stages, and an open frame has a draw that grows.
     let grows = c.below(4) == 3 && !matrix && !staged;
     let open = grows && c.flip();
@@ -400,7 +400,8 @@ fn allocation(c: &mut Choices, matrix: bool, staged: bool, [counted, grows]: [bo
         table = table.may(c, "nest", |c| c.pick(some));
     }
     if !staged {
-        table = table.with("repeats", c.pick(&[3, 1, 2]));
+        // Some intervals are for one repeat alone.
+        table = table.with("repeats", c.pick(&[3, 1, 1, 2]));
     }
     table = if counted && !matrix {
         table.with("arms", "alternating").with("by", "counts")
