@@ -138,7 +138,7 @@ fn plays_as_the_median_says(minutes: &[(i64, i64)]) -> (usize, bool) {
         };
         match study.peek() {
             Peek::Start(next) if fits => study.execute(next.task, next.arm, *first),
-            Peek::Refused(Refusal::DoesNotFit { stage }) if !fits => {
+            Peek::Refused(Refusal::DoesNotFit { stage, .. }) if !fits => {
                 assert_eq!(stage, "second");
                 assert!(study.is_verified());
                 return (blocks.len(), true);

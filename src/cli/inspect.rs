@@ -17,6 +17,7 @@ use crate::engine::refusal::Refusal;
 use crate::engine::rules::Rules;
 use crate::engine::scoring;
 use crate::engine::slice::{Run, Standing};
+use crate::engine::start::Peek;
 use crate::protocol::frame::Task;
 use crate::record::audit::Audit;
 use crate::runner::{clock, executor};
@@ -87,9 +88,8 @@ pub(super) fn status(args: &Status, as_json: bool) -> Result<Reply, Failure> {
             counts.started, counts.scored, counts.unjudged
         ));
     }
-    if standing.breaker.open {
-        text.push_str("  held      the breaker is open; prereg breaker clear lets runs start\n");
-    }
+    let next = store.peek(clock::now())?;
+    text.push_str(&next_line(&next, &standing));
     if standing.pilots > 0 {
         text.push_str(&format!(
             "  pilots    {} runs, in no analysis\n",
@@ -98,8 +98,8 @@ pub(super) fn status(args: &Status, as_json: bool) -> Result<Reply, Failure> {
     }
     if standing.unblinded > 0 {
         text.push_str(&format!(
-            "  unblinded {} times before the study had ended\n",
-            standing.unblinded
+            "  unblinded {} before the study had ended\n",
+            counted(standing.unblinded, "time", "times")
         ));
     }
     match &tally {
@@ -120,8 +120,35 @@ pub(super) fn status(args: &Status, as_json: bool) -> Result<Reply, Failure> {
     ));
     // Each block costs a look at its runs, which people are not shown.
     let blocks = if as_json { store.blocks()? } else { Vec::new() };
-    let json = json!({ "study": rules.protocol().study.id, "standing": standing, "blocks": blocks, "sealed": sealed, "tally": tally, "head": head });
+    let json = json!({ "study": rules.protocol().study.id, "standing": standing, "blocks": blocks, "next": next_json(&next), "sealed": sealed, "tally": tally, "head": head });
     Ok(Reply::done(text, json))
+}
+
+/// Says what would start next, or the rule that would say no; nothing where all is over.
+fn next_line(next: &Peek, standing: &Standing) -> String {
+    if standing.registered.is_none() || standing.has_ended() {
+        return String::new();
+    }
+    match next {
+        Peek::Start(next) => format!("  next      {} on `{}`\n", next.arm, next.task),
+        Peek::Refused(refusal) => format!("  next      {}: {refusal}\n", refusal.code()),
+        Peek::Expire(run) => {
+            format!("  next      run {run} is closed, whose deadline has passed\n")
+        }
+        Peek::Wait => {
+            "  next      nothing until a run that is open has ended or is scored\n".to_owned()
+        }
+        Peek::Complete => String::new(),
+    }
+}
+
+fn next_json(next: &Peek) -> Value {
+    match next {
+        Peek::Start(next) => json!({ "start": next }),
+        Peek::Refused(refusal) => json!({ "refused": refusal }),
+        Peek::Expire(run) => json!({ "expire": run }),
+        Peek::Wait | Peek::Complete => Value::Null,
+    }
 }
 
 fn registered(rules: &Rules, standing: &Standing) -> String {
@@ -148,15 +175,16 @@ fn registered(rules: &Rules, standing: &Standing) -> String {
 /// Shows a run.
 pub(super) fn show(args: &Show) -> Result<Reply, Failure> {
     let record = find_record(args.which.db.as_deref())?;
-    let mut store = look(&record, &args.looks)?;
-    let standing = store.standing()?;
-    let Some(run) = store.run(args.run)? else {
+    // Before it is recorded that somebody looked: where there is no run, nothing is seen.
+    let Some(run) = Store::read(&record)?.run(args.run)? else {
         let refusal = Refusal::UnknownRun { run: args.run };
         return Err(Failure::Refused {
             refusal,
             text: None,
         });
     };
+    let mut store = look(&record, &args.looks)?;
+    let standing = store.standing()?;
     let rules = store.rules()?;
     let of_plan = run.place.is_some_and(|place| place.lane.is_registered());
     let sealed = of_plan

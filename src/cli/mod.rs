@@ -50,8 +50,11 @@ pub fn main() -> ExitCode {
         }
         Err(error) if std::env::args_os().any(|argument| argument == "--json") => {
             let text = error.render().to_string();
-            let first = text.lines().next().unwrap_or_default();
-            let message = first.strip_prefix("error: ").unwrap_or(first).to_owned();
+            // What is wrong, down to the arguments that are missing; then comes how to use it.
+            let lines = text.lines().take_while(|line| !line.starts_with("Usage:"));
+            let words: Vec<&str> = lines.flat_map(str::split_whitespace).collect();
+            let said = words.join(" ");
+            let message = said.strip_prefix("error: ").unwrap_or(&said).to_owned();
             let failure = Failure::Usage {
                 code: "arguments",
                 message,

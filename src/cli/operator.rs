@@ -12,6 +12,7 @@ use super::args::{
 use super::elsewhere::{open, request};
 use super::input;
 use super::reply::{Failure, Reply};
+use super::results::counted;
 use super::study::{apply, folder_of, granted};
 use crate::engine::command::Action;
 use crate::engine::event::Event;
@@ -132,7 +133,8 @@ pub(super) fn append(args: &Append) -> Result<Reply, Failure> {
     let response = apply(&mut store, request(&args.writes, action))?;
     let drawn = store.standing()?.drawn;
     let text = if is_news(&response) {
-        format!("drawn       {drawn} tasks stand in the draw\n")
+        let tasks = counted(drawn, "task stands", "tasks stand");
+        format!("drawn       {tasks} in the draw\n")
     } else {
         "unchanged   these tasks stood at these places before\n".to_owned()
     };

@@ -214,9 +214,10 @@ fn stage(rules: &Rules, slice: &Slice, phase: Phase, arm: usize, at: Time) -> Re
         return Ok(());
     };
     let stage = &rules.protocol().stages[next.stage];
+    let place = next.stage;
     let id = || stage.id.clone();
-    if !is_open(rules, slice, next.stage, at) {
-        return Err(Refusal::StageClosed { stage: id() });
+    if !is_open(rules, slice, place, at) {
+        return Err(Refusal::StageClosed { stage: id(), place });
     }
     let Some(rule) = &stage.fits else {
         return Ok(());
@@ -226,7 +227,7 @@ fn stage(rules: &Rules, slice: &Slice, phase: Phase, arm: usize, at: Time) -> Re
     if fits || durations::has_begun(slice, &plan, plan.block(&next)) {
         return Ok(());
     }
-    Err(Refusal::DoesNotFit { stage: id() })
+    Err(Refusal::DoesNotFit { stage: id(), place })
 }
 
 /// Records a reading of the world, where that is news.

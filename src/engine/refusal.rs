@@ -135,11 +135,15 @@ pub enum Refusal {
     StageClosed {
         /// The stage.
         stage: String,
+        /// Its place in the listed order, from 0.
+        place: usize,
     },
     /// The block is not expected to end before the cut-off.
     DoesNotFit {
         /// The stage.
         stage: String,
+        /// Its place in the listed order, from 0.
+        place: usize,
     },
     /// A budget lets nothing start.
     OverBudget {
@@ -440,6 +444,8 @@ impl Refusal {
                 Some(format!("/{table}/{rule}").into())
             }
             Self::OverBudget { budget, .. } => Some(format!("/budgets/{budget}").into()),
+            Self::StageClosed { place, .. } => Some(format!("/stages/{place}/opens").into()),
+            Self::DoesNotFit { place, .. } => Some(format!("/stages/{place}/fits").into()),
             other => other.key().map(Cow::Borrowed),
         }
     }
@@ -453,7 +459,6 @@ impl Refusal {
             }
             Self::ProbeDiffers { .. } => Some("/probes"),
             Self::ActorNotAdmitted { .. } => Some("/actors/kinds"),
-            Self::StageClosed { .. } | Self::DoesNotFit { .. } => Some("/stages"),
             Self::OutageHour { .. } => Some("/outage"),
             Self::EarlierTaskOpen { .. } | Self::ArmTurn { .. } => Some("/allocation/arms"),
             Self::DiffNotKept { .. } => Some("/artefacts/keep_diff_for"),

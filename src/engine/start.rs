@@ -63,8 +63,9 @@ pub fn peek(rules: &Rules, slice: &Slice, at: Time) -> Peek {
 /// Returns that the stage is closed whose slot would come next.
 fn closed_stage(rules: &Rules, slice: &Slice, plan: &Plan) -> Option<Refusal> {
     let turn = lanes::earliest(rules, slice, plan, |_| true)?;
-    let stage = rules.protocol().stages.get(turn.stage)?.id.clone();
-    Some(Refusal::StageClosed { stage })
+    let place = turn.stage;
+    let stage = rules.protocol().stages.get(place)?.id.clone();
+    Some(Refusal::StageClosed { stage, place })
 }
 
 /// Under an order by counts one of the arms may have its turn on the first task that is open.

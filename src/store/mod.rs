@@ -14,9 +14,9 @@ mod derived;
 mod fault;
 mod flush;
 mod lock;
-#[cfg(test)]
-mod query_plans;
 mod rows;
+#[cfg(test)]
+mod tests;
 mod transfer;
 mod verify;
 mod write;
@@ -40,6 +40,7 @@ use rusqlite::{Connection, OpenFlags, Transaction};
 use crate::engine::blocks::{self, Block, Flag};
 use crate::engine::rules::Rules;
 use crate::engine::slice::{Row, Run, Slice, Standing};
+use crate::engine::start::{self, Peek};
 use crate::protocol::frame::Task;
 use crate::record::entry::{self, Head};
 use crate::units::{Digest, RunId, Time};
@@ -178,6 +179,13 @@ impl Store {
         Ok(found.flatten())
     }
 
+    /// Says what may start next in the registered plan, at a time.
+    pub fn peek(&mut self, now: Time) -> Result<Peek> {
+        let next =
+            self.ask(|rules, slice| start::peek(rules, slice, now.max(slice.standing.at)))?;
+        Ok(next.unwrap_or(Peek::Wait))
+    }
+
     /// Returns how far every block of the registered plan has come, in order.
     pub fn blocks(&mut self) -> Result<Vec<Block>> {
         Ok(self.ask(blocks::all)?.unwrap_or_default())
@@ -231,13 +239,6 @@ impl Store {
         open.into_iter()
             .filter_map(|run| self.run(run).transpose())
             .collect()
-    }
-
-    /// Hands every run to a function, in order.
-    pub fn each_run(&mut self, each: impl FnMut(Run)) -> Result<()> {
-        let snapshot = self.connection.unchecked_transaction()?;
-        let derived = derived(&snapshot, &mut self.cache)?;
-        derived::each_run(&snapshot, derived, each)
     }
 
     /// Hands every row from which slots are counted to a function: windows, lanes, and then the runs

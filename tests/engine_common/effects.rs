@@ -134,7 +134,7 @@ fn no(refusal: &Refusal) -> String {
             format!("held {code} {until} {unknown}")
         }
         Refusal::StopFired { unknown, .. } => format!("stopped {code} {unknown}"),
-        Refusal::StageClosed { stage } => format!("{code} {stage}"),
+        Refusal::StageClosed { stage, .. } => format!("{code} {stage}"),
         Refusal::NotReady { arm, status } => {
             format!("{code} {arm} {}", status.as_deref().unwrap_or("none"))
         }

@@ -91,7 +91,7 @@ impl fmt::Display for Refusal {
                 };
                 write!(f, "`{name}`{of} is {observed} and must be {expected}")
             }
-            Self::DoesNotFit { stage } => write!(
+            Self::DoesNotFit { stage, .. } => write!(
                 f,
                 "a block of the stage `{stage}` is not expected to end before the cut-off"
             ),
@@ -100,7 +100,7 @@ impl fmt::Display for Refusal {
                 f,
                 "`{actor}` is not of a kind that may write to this record; name another with `--actor`"
             ),
-            Self::StageClosed { stage } => write!(
+            Self::StageClosed { stage, .. } => write!(
                 f,
                 "the stage `{stage}` is not open; it opens when its registered condition holds"
             ),
@@ -168,11 +168,17 @@ impl fmt::Display for Refusal {
                 )
             }
             Self::NotConfirmatory { task } => {
-                write!(f, "`{task}` is not a task of a confirmatory split")
+                write!(
+                    f,
+                    "`{task}` is not a task of a confirmatory split; add it first with `prereg task add`, where the frame is open"
+                )
             }
             Self::AlreadyDrawn { task } => write!(f, "`{task}` is drawn already"),
             Self::NoSwitch {} => f.write_str("the protocol has no switch to turn; without one it is on"),
-            Self::UnknownBlock { block } => write!(f, "the plan has no block {block}"),
+            Self::UnknownBlock { block } => write!(
+                f,
+                "the plan has no block {block} to void; an order by counts has none at all"
+            ),
             Self::BlockScored { block } => write!(
                 f,
                 "a run of block {block} is scored, and what was seen is not voided"
