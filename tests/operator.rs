@@ -406,3 +406,73 @@ fn words_that_say_nothing_are_slips() {
         "two refusals, and nothing else"
     );
 }
+
+#[test]
+fn an_outcome_is_taken_from_what_the_arm_printed() {
+    let desk = desk();
+    let text = std::fs::read_to_string(desk.path("world.toml")).unwrap();
+    let outcome = "[[outcomes]]\nid = \"seen\"\nkind = \"number\"\nvalue = \"observed.seen\"\nbetter = \"higher\"\nmissing = \"available\"\n";
+    desk.write(
+        "world.toml",
+        &text.replace("[analysis]\n", &format!("{outcome}[analysis]\n")),
+    );
+    for (run, seen) in [("a-t1", "1"), ("a-t2", "2"), ("b-t1", "2.5")] {
+        desk.write(
+            &format!("world/says-{run}"),
+            &format!("{{\"error\": false, \"seen\": {seen}}}"),
+        );
+    }
+    let said = desk.json("run world.toml");
+    let arms = said["tally"]["outcomes"][1]["arms"].as_array().unwrap();
+    let found: Vec<_> = arms
+        .iter()
+        .map(|arm| (arm["known"].clone(), arm["mean"].clone()))
+        .collect();
+    assert_eq!(
+        found,
+        [(json!(2), json!(1.5)), (json!(1), json!(2.5))],
+        "{said}"
+    );
+    assert!(desk.say("verify world.prereg.db").ends_with("--- exit 0\n"));
+}
+
+/// An agent that does nothing, and says what one says.
+const AGENT: &str = r#"#!/bin/sh
+[ "$1" = --version ] && { echo 2.1.0; exit 0; }
+echo '{"subtype": "success", "total_cost_usd": 0.5, "quota": {"seven_day": 0.1, "five_hour": 0.2, "status": "allowed"}}'
+"#;
+
+#[test]
+fn the_studies_that_ship_are_executed_to_their_end() {
+    let desk = Desk::new();
+    desk.program("claude", AGENT);
+    let cells = desk.json("run matrix-attempts.toml");
+    assert_eq!(cells["state"], "complete", "{cells}");
+    assert_eq!(cells["tally"]["scored"], 10);
+    let text = std::fs::read_to_string(desk.path("block-stages.toml")).unwrap();
+    desk.write(
+        "block-stages.toml",
+        &text.replace("2026-12-24", "2126-12-24"),
+    );
+    let held = desk.json("run block-stages.toml");
+    assert_eq!(
+        held["code"], "at-stop",
+        "what is left of the quota is not known: {held}"
+    );
+    let launch =
+        "reading add launch {\"seven_day\":0.2,\"status\":\"allowed\"} --db block-stages.prereg.db";
+    assert!(desk.say(launch).ends_with("--- exit 0\n"));
+    let stages = desk.json("run block-stages.toml");
+    assert_eq!(stages["state"], "complete", "{stages}");
+    assert_eq!(stages["tally"]["scored"], 80);
+    // Each run cost half a dollar, as it said.
+    let cost = &stages["tally"]["outcomes"][1]["arms"][0];
+    assert_eq!(
+        (&cost["known"], &cost["mean"]),
+        (&json!(40), &json!(500_000.0))
+    );
+    for record in ["matrix-attempts.prereg.db", "block-stages.prereg.db"] {
+        let said = desk.say(&format!("verify {record}"));
+        assert!(said.ends_with("--- exit 0\n"), "{said}");
+    }
+}

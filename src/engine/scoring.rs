@@ -211,6 +211,10 @@ fn outcomes(
     if let Some(task) = task {
         bindings.insert("task".to_owned(), scorer.task(task));
     }
+    let execution = run.execution.as_ref();
+    if let Some(observed) = execution.and_then(|execution| execution.observed.as_ref()) {
+        bindings.insert("observed".to_owned(), observed.clone());
+    }
     if let Some(done) = &scorer.done {
         bindings.insert("claim".to_owned(), claim(done, evidence.claim.as_deref())?);
     }
