@@ -199,8 +199,10 @@ fn a_session_looks_at_the_world_and_goes_by_what_it_says() {
     desk.write("world/enabled", "on\n");
     desk.write("world/ready-b", r#"{"status": "registration_required"}"#);
     say("run world.toml");
+    say("status");
     desk.write("world/ready-b", "?");
     say("run world.toml");
+    say("status");
     desk.write("world/ready-b", r#"{"status": "ready"}"#);
     desk.write("world/version", "1.1");
     say("run world.toml");

@@ -13,6 +13,7 @@ use super::run::{count, runs_folder};
 use super::study::{apply, find_record};
 use crate::engine::blocks::Flag;
 use crate::engine::command::{Action, Cause, Judged};
+use crate::engine::preflight;
 use crate::engine::refusal::Refusal;
 use crate::engine::rules::Rules;
 use crate::engine::scoring;
@@ -88,6 +89,8 @@ pub(super) fn status(args: &Status, as_json: bool) -> Result<Reply, Failure> {
             counts.started, counts.scored, counts.unjudged
         ));
     }
+    let ready = readiness(&rules, &standing);
+    text.push_str(&ready.line);
     let next = store.peek(clock::now())?;
     text.push_str(&next_line(&next, &standing));
     if standing.pilots > 0 {
@@ -120,8 +123,44 @@ pub(super) fn status(args: &Status, as_json: bool) -> Result<Reply, Failure> {
     ));
     // Each block costs a look at its runs, which people are not shown.
     let blocks = if as_json { store.blocks()? } else { Vec::new() };
-    let json = json!({ "study": rules.protocol().study.id, "standing": standing, "blocks": blocks, "next": next_json(&next), "sealed": sealed, "tally": tally, "head": head });
+    let json = json!({ "study": rules.protocol().study.id, "standing": standing, "blocks": blocks, "next": next_json(&next), "preflight": ready.json, "sealed": sealed, "tally": tally, "head": head });
     Ok(Reply::done(text, json))
+}
+
+/// What the preflights of the arms say together.
+struct Readiness {
+    line: String,
+    json: Value,
+}
+
+/// Takes the preflights together, where every arm must be ready before anything starts.
+fn readiness(rules: &Rules, standing: &Standing) -> Readiness {
+    if rules.protocol().preflight.is_none() {
+        return Readiness {
+            line: String::new(),
+            json: Value::Null,
+        };
+    }
+    let said = || standing.preflight.values().map(String::as_str);
+    let (overall, counts) = (preflight::overall(said()), preflight::counts(said()));
+    let words = match (overall, counts) {
+        (Err(preflight::Fault::Empty), _) => "no arm was looked at yet".to_owned(),
+        (Err(preflight::Fault::UnknownStatus), _) => {
+            "an arm gave no answer that is known".to_owned()
+        }
+        (Ok(overall), Ok(counts)) => format!(
+            "{}: {} ready, {} need a registration, {} not implemented",
+            overall.text(),
+            counts.ready,
+            counts.registration_required,
+            counts.implementation_gap
+        ),
+        (Ok(overall), Err(_)) => overall.text().to_owned(),
+    };
+    Readiness {
+        line: format!("  preflight {words}\n"),
+        json: json!({ "overall": overall.ok(), "counts": counts.ok() }),
+    }
 }
 
 /// Says what would start next, or the rule that would say no; nothing where all is over.

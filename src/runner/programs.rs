@@ -6,7 +6,8 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use super::process::{self, SpawnFault};
-use crate::protocol::model::{Executed, Execution, Protocol};
+use crate::engine::preflight;
+use crate::protocol::model::{Execution, Protocol};
 use crate::protocol::template;
 
 /// Refuses the first program that `run` would start and that could not be started now.
@@ -18,9 +19,7 @@ pub fn must_exist(
     base: &Path,
     env: &BTreeMap<OsString, OsString>,
 ) -> Result<(), SpawnFault> {
-    let arms = protocol.arms.iter();
-    let arms = arms.filter(|arm| arm.executed == Executed::Here);
-    let arms = arms.map(|arm| (&arm.command, &arm.execution));
+    let arms = preflight::direct(protocol).map(|arm| (&arm.command, &arm.execution));
     let controls = protocol.controls.iter().map(|control| &control.command);
     let judge = protocol.judge.iter().map(|judge| &judge.command);
     let others = controls.chain(judge);

@@ -7,7 +7,7 @@
 //! it. A worker that finds nothing to start sleeps until another comes to the dispatcher; nobody
 //! looks at a clock to see whether something changed.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -24,11 +24,11 @@ use super::switch;
 use super::world::{self, World};
 use crate::engine::command::{Action, Cause, Executed};
 use crate::engine::event::Event;
+use crate::engine::preflight;
 use crate::engine::refusal::{Next, Refusal};
 use crate::engine::rules::Rules;
 use crate::engine::slice::{Run, Standing, State};
 use crate::engine::start::Peek;
-use crate::protocol::model::Executed as ArmExecuted;
 use crate::store::{Fault, Flush, Request, Response, Store, Writer};
 use crate::units::RunId;
 
@@ -573,7 +573,7 @@ impl Dispatcher<'_> {
         match action {
             Action::Finish { .. } if !is_judged => self.judge(note, &assignment, vec![action]),
             // The ending is on the record before the judge starts; it may have closed the run.
-            Action::Finish { .. } if self.record(vec![action.clone()])?.ended.contains(&run) => {
+            Action::Finish { .. } if self.record(vec![action.clone()])?.contains(&run) => {
                 self.judge(note, &assignment, Vec::new())
             }
             Action::Finish { .. } => Ok(Report {
@@ -599,19 +599,20 @@ impl Dispatcher<'_> {
         Ok(Report { actions, closed })
     }
 
-    /// Records something at once; returns how the study then stands.
-    fn record(&self, actions: Vec<Action>) -> Result<Standing, SessionFault> {
+    /// Records something at once; returns the runs that then wait for their score.
+    fn record(&self, actions: Vec<Action>) -> Result<BTreeSet<RunId>, SessionFault> {
         let mut shared = lock(&self.shared);
-        let standing = shared.store.write(|writer| {
+        let (waiting, progress) = shared.store.write(|writer| {
             self.apply(writer, actions)?;
-            Ok(writer.standing().clone())
+            let standing = writer.standing();
+            Ok((standing.ended.clone(), self.progress(standing)))
         })?;
-        self.tell(&standing);
+        self.observer.progress(progress);
         drop(shared);
         self.flush.flush()?;
         // A run that has ended may let another start.
         self.brake.wake();
-        Ok(standing)
+        Ok(waiting)
     }
 
     /// Records what came of a run and grants the next, in one transaction; sleeps while there is
@@ -638,7 +639,7 @@ impl Dispatcher<'_> {
             };
             let news = !report.is_empty();
             let refused = shared.refused.clone();
-            let (granted, standing) = shared.store.write(|writer| {
+            let (granted, ended, progress) = shared.store.write(|writer| {
                 self.apply(writer, std::mem::take(&mut report))?;
                 let granted = match (left, refused) {
                     (Some(assignment), _) => Granted::Work(Work::Judge(assignment)),
@@ -647,9 +648,11 @@ impl Dispatcher<'_> {
                     _ if self.is_complete(writer) => Granted::Complete,
                     _ => Granted::Nothing,
                 };
-                Ok((granted, writer.standing().clone()))
+                let standing = writer.standing();
+                let ended = self.session.pilot || standing.completed.is_some();
+                Ok((granted, ended, self.progress(standing)))
             })?;
-            self.tell(&standing);
+            self.observer.progress(progress);
             if news {
                 self.brake.wake();
             }
@@ -661,9 +664,7 @@ impl Dispatcher<'_> {
                     self.flush.flush()?;
                     return Ok(Some(work));
                 }
-                Granted::Complete if self.session.pilot || standing.completed.is_some() => {
-                    shared.end = End::Complete;
-                }
+                Granted::Complete if ended => shared.end = End::Complete,
                 Granted::Complete => shared.end = End::DrawnOut,
                 Granted::Refused(refusal) => shared.end = End::Refused(refusal),
                 Granted::Nothing if matches!(shared.end, End::Refused(_)) => {
@@ -757,8 +758,7 @@ impl Dispatcher<'_> {
 
     /// Returns whether a session executes runs of an arm.
     fn is_ours(&self, arm: &str) -> bool {
-        let mut arms = self.executor.rules.protocol().arms.iter();
-        arms.any(|other| other.id == arm && other.executed == ArmExecuted::Here)
+        preflight::direct(self.executor.rules.protocol()).any(|here| here.id == arm)
     }
 
     fn start(&self, writer: &mut Writer<'_>, task: &str, arm: &str) -> Result<Granted, Fault> {
@@ -785,17 +785,18 @@ impl Dispatcher<'_> {
         Ok(Granted::Work(Work::Execute(assignment)))
     }
 
-    fn tell(&self, standing: &Standing) {
+    /// Returns how far the study has come.
+    fn progress(&self, standing: &Standing) -> Progress {
         let arms = standing
             .arms
             .iter()
             .filter(|(arm, _)| self.executor.rules.protocol().arm(arm).is_some());
-        self.observer.progress(Progress {
+        Progress {
             slots: standing.slots,
             ended: standing.slots_ended,
             running: standing.live.len() as u64,
             unjudged: arms.map(|(_, tally)| tally.unjudged).sum(),
-        });
+        }
     }
 }
 
