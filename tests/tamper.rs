@@ -7,21 +7,21 @@
 )]
 
 mod common;
+mod forger;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use common::{Dice, Recipe, Study};
+use forger::Forgery;
 use prereg::engine::command::{Action, Cause, Command, Evidence};
 use prereg::engine::event::{Event, LaneId, Place};
-use prereg::protocol::canonical;
 use prereg::record::divergence::Code;
-use prereg::record::entry::{self, Answer, Body, Entry, Head};
-use prereg::record::export::{self, Header};
+use prereg::record::entry::Answer;
 use prereg::store::{Store, Verification, verify};
-use prereg::units::{Digest, RunId};
+use prereg::units::RunId;
 use rusqlite::Connection;
-use serde_json::{Value, json};
+use serde_json::json;
 use tempfile::TempDir;
 
 /// Returns a study that is complete, with reruns left out to keep it small.
@@ -181,96 +181,6 @@ fn a_line_that_is_deleted_doubled_or_moved_is_found() {
         bench.divergence(&[&whole[..], b"\n"].concat(), "a blank line"),
         Code::LineSyntax
     );
-}
-
-/// An export that somebody rewrites, with all that is needed to make it consistent again.
-struct Forgery {
-    study: String,
-    entries: Vec<Entry>,
-}
-
-impl Forgery {
-    fn of(whole: &[u8]) -> Self {
-        let text = std::str::from_utf8(whole).unwrap();
-        let header = Header::read(text.lines().next().unwrap()).unwrap();
-        let entries = text
-            .lines()
-            .skip(1)
-            .map(|line| export::read_entry(line).unwrap());
-        Self {
-            study: header.study,
-            entries: entries.collect(),
-        }
-    }
-
-    /// Edits the body of an entry as data.
-    fn edit(&mut self, seq: u64, edit: impl FnOnce(&mut Value)) {
-        let entry = &mut self.entries[seq as usize - 1];
-        let mut body: Value = serde_json::from_str(&entry.body).unwrap();
-        let before = body.clone();
-        edit(&mut body);
-        assert_ne!(body, before, "nothing was edited");
-        entry.body = String::from_utf8(canonical::bytes(&body)).unwrap();
-    }
-
-    /// Returns the command of an entry, with what it seals.
-    fn command(&self, seq: u64) -> Command {
-        let entry = &self.entries[seq as usize - 1];
-        let Body { mut command, .. } = entry::read_body(&entry.body).unwrap();
-        if let Some(opening) = &entry.opening {
-            let mut values = entry::read_opening(opening).unwrap().values;
-            if let Some(value) = command
-                .action
-                .sealed_name()
-                .and_then(|name| values.remove(name))
-            {
-                command.action.open(value).unwrap();
-            }
-        }
-        command
-    }
-
-    /// Seals an entry anew with another ruling.
-    fn rule(&mut self, seq: u64, events: Vec<Event>) {
-        let command = self.command(seq);
-        self.say(seq, &command, events);
-    }
-
-    /// Seals an entry anew with another command and ruling.
-    fn say(&mut self, seq: u64, command: &Command, events: Vec<Event>) {
-        let place = seq as usize - 1;
-        let head = match place {
-            0 => Head::EMPTY,
-            _ => Head {
-                seq: seq - 1,
-                digest: self.entries[place - 1].digest,
-            },
-        };
-        self.entries[place] = entry::seal(head, command, Answer::Granted(events), Digest([7; 32]));
-    }
-
-    /// Returns the export with every digest recomputed.
-    fn bytes(&mut self) -> Vec<u8> {
-        let mut head = Head::EMPTY;
-        for entry in &mut self.entries {
-            entry.seq = head.seq + 1;
-            entry.digest = entry::digest(&head.digest, entry.seq, &entry.body);
-            head = Head {
-                seq: entry.seq,
-                digest: entry.digest,
-            };
-        }
-        let mut whole = Header::new(&self.study, head, false).line().into_bytes();
-        whole.push(b'\n');
-        for entry in &self.entries {
-            export::write_entry(&mut whole, entry, false).unwrap();
-        }
-        whole
-    }
-
-    fn last(&self) -> u64 {
-        self.entries.len() as u64
-    }
 }
 
 /// Returns a study that is driven by hand, and the task and arm of its first slot.
@@ -436,10 +346,18 @@ fn forged_scores_are_found() {
     let mut forgery = forge();
     let mut command = forgery.command(6);
     command.at = forgery.command(5).at;
-    forgery.say(5, &command, vec![scored(1, false), slot_ended()]);
+    forgery.say(
+        5,
+        &command,
+        Answer::Granted(vec![scored(1, false), slot_ended()]),
+    );
     forgery.entries.truncate(5);
     assert_found(&mut forgery, "ruling-differs", 5, None);
-    forgery.say(5, &command, vec![scored(1, true), slot_ended()]);
+    forgery.say(
+        5,
+        &command,
+        Answer::Granted(vec![scored(1, true), slot_ended()]),
+    );
     // Nothing shows that one, but a head that was published before.
     assert_eq!(Bench::new().said(&forgery.bytes()).code, Some(0));
 
@@ -480,7 +398,7 @@ fn forged_scores_are_found() {
         },
         ..forgery.command(6)
     };
-    forgery.say(6, &command, vec![scored(9, true)]);
+    forgery.say(6, &command, Answer::Granted(vec![scored(9, true)]));
     assert_found(&mut forgery, "ruling-differs", 6, None);
 
     // A refusal that never was, a time that goes back, a first entry that opens nothing.

@@ -239,6 +239,28 @@ pub enum Event {
     Unblinded {},
 }
 
+impl Event {
+    /// Returns the key of the protocol that decides what the event says, as a JSON pointer.
+    pub fn rule(&self) -> Option<&'static str> {
+        match self {
+            Self::Started { .. } => Some("/allocation"),
+            Self::Tallied { .. }
+            | Self::Voided { .. }
+            | Self::BlockVoided { .. }
+            | Self::SlotAgain { .. } => Some("/outage"),
+            Self::Unjudged { .. } | Self::SlotEnded { .. } | Self::SlotWaits { .. } => {
+                Some("/attempts")
+            }
+            Self::Scored { .. } => Some("/outcomes"),
+            Self::Spent { .. } => Some("/budgets"),
+            Self::Breaker { .. } => Some("/breaker"),
+            Self::Drawn { .. } => Some("/draw"),
+            Self::BlockLasted { .. } => Some("/stages"),
+            _ => None,
+        }
+    }
+}
+
 /// A run's place in the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -264,7 +264,8 @@ fn take_place(slice: &mut Slice, run: RunId, place: &Place, skipped: u64) {
     if id.is_registered() {
         slice.standing.slots_open += 1;
         if known.is_none() {
-            progress(slice, place.stage).lanes_opened += 1 + skipped;
+            let stage = progress(slice, place.stage);
+            stage.lanes_opened = stage.lanes_opened.saturating_add(1).saturating_add(skipped);
         }
     }
     let mut lane = known.unwrap_or_default();
@@ -325,8 +326,8 @@ fn voided(slice: &mut Slice, at: Time, run: RunId) {
     });
     count(slice, run, |counts| {
         match state {
-            State::Scored => counts.scored -= 1,
-            State::Unjudged => counts.unjudged -= 1,
+            State::Scored => counts.scored = counts.scored.saturating_sub(1),
+            State::Unjudged => counts.unjudged = counts.unjudged.saturating_sub(1),
             _ => {}
         }
         counts.void += 1;
@@ -348,7 +349,8 @@ fn close(slice: &mut Slice, run: RunId) {
     let is_slot = |run: &&Run| run.place.is_some_and(|place| place.lane.is_registered());
     let open = slice.run(run).filter(|run| !run.is_closed());
     if open.filter(is_slot).is_some() {
-        slice.standing.slots_open -= 1;
+        // Saturating here and below: what somebody forged is folded too, and verified later.
+        slice.standing.slots_open = slice.standing.slots_open.saturating_sub(1);
     }
 }
 

@@ -471,7 +471,7 @@ impl Refusal {
             Self::BreakerInternal {} => Some("/breaker/external"),
             Self::PastCutoff { .. } => Some("/cutoff/at"),
             Self::SplitClosed { .. } | Self::NotRegistered { .. } => Some("/tasks/splits"),
-            Self::NotDrawn { .. } => Some("/draw"),
+            Self::NotDrawn { .. } | Self::DrawConflict { .. } => Some("/draw"),
             Self::DrawFull { .. } => Some("/draw/size"),
             Self::SlotsUsed { .. } => Some("/allocation/repeats"),
             Self::OutOfOrder { .. } => Some("/allocation"),

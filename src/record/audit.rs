@@ -4,6 +4,7 @@
 //! the first divergence. Where openings are withheld, scores cannot be computed again; everything
 //! else still is, and the audit counts what it had to take on trust.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::divergence::{Code, Divergence};
@@ -12,6 +13,7 @@ use crate::engine::command::{Action, Command};
 use crate::engine::decide;
 use crate::engine::event::Event;
 use crate::engine::evolve;
+use crate::engine::refusal::Refusal;
 use crate::engine::rules::Rules;
 use crate::engine::slice::Slice;
 use crate::units::{Digest, Time};
@@ -224,7 +226,7 @@ impl Auditor {
         }
         let rule = match (&derived, recorded) {
             (Answer::Refused(refusal), _) | (_, Answer::Refused(refusal)) => refusal.rule(),
-            _ => None,
+            (Answer::Granted(derived), Answer::Granted(recorded)) => broken_by(derived, recorded),
         };
         let (says, say) = (told(recorded), told(&derived));
         let other = if says == say {
@@ -332,8 +334,19 @@ fn is_scoring(action: &Action, ruling: &Answer) -> bool {
     matches!((action, ruling), (Action::Score { .. }, Answer::Granted(_)))
 }
 
+/// Returns the rule that decides the first event in which what follows and what is said to differ.
+fn broken_by(derived: &[Event], recorded: &[Event]) -> Option<Cow<'static, str>> {
+    let same = derived.iter().zip(recorded).take_while(|(a, b)| a == b);
+    let place = same.count();
+    let differs = derived.get(place).or(recorded.get(place));
+    differs.and_then(Event::rule).map(Cow::Borrowed)
+}
+
 fn told(answer: &Answer) -> String {
     match answer {
+        Answer::Refused(refusal @ Refusal::RegistrationDiffers { differs, .. }) => {
+            format!("refused ({}: {})", refusal.code(), differs.join(", "))
+        }
         Answer::Refused(refusal) => format!("refused ({})", refusal.code()),
         Answer::Granted(events) => match events.first() {
             Some(Event::Started { task, arm, .. }) => format!("granted (start {task} {arm})"),
