@@ -11,7 +11,6 @@
     reason = "a test that cannot go on fails where it stands"
 )]
 
-#[allow(dead_code, reason = "shared with tests that run studies")]
 mod common;
 mod engine_common;
 mod forger;

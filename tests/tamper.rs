@@ -352,7 +352,7 @@ fn forged_scores_are_found() {
         Answer::Granted(vec![scored(1, false), slot_ended()]),
     );
     forgery.entries.truncate(5);
-    assert_found(&mut forgery, "ruling-differs", 5, None);
+    assert_found(&mut forgery, "ruling-differs", 5, Some("/outcomes"));
     forgery.say(
         5,
         &command,
@@ -364,7 +364,7 @@ fn forged_scores_are_found() {
     // An outcome that its evidence does not give.
     let mut forgery = forge();
     forgery.rule(5, vec![scored(1, true), slot_ended()]);
-    assert_found(&mut forgery, "ruling-differs", 5, None);
+    assert_found(&mut forgery, "ruling-differs", 5, Some("/outcomes"));
 
     // A score that is called unjudged, with and without a cause.
     let mut forgery = forge();
@@ -379,7 +379,7 @@ fn forged_scores_are_found() {
         },
     };
     forgery.rule(5, vec![unjudged, waits]);
-    assert_found(&mut forgery, "ruling-differs", 5, None);
+    assert_found(&mut forgery, "ruling-differs", 5, Some("/outcomes"));
     forgery.edit(5, |body| {
         body["ruling"]["granted"][0]
             .as_object_mut()
