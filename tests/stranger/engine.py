@@ -30,6 +30,36 @@ ACTIONS = {
     "conclude": {},
     "unblind": {},
 }
+EVENTS = {
+    "opened": "registration draft",
+    "registered": "registration slots",
+    "started": "run task arm executed place? skipped? seed?",
+    "ended": "run error_stop? cost?",
+    "scored": "run",
+    "unjudged": "run cause",
+    "voided": "run",
+    "tallied": "run window tally error",
+    "priced": "run cost",
+    "block-lasted": "span middle",
+    "block-voided": "block stage voids requeued ended slots lanes",
+    "slot-again": "lane stage position attempts reopened",
+    "slot-ended": "lane next again?",
+    "slot-waits": "lane",
+    "counted": "lane ended all",
+    "completed": "",
+    "deviated": "",
+    "unblinded": "",
+    "spent": "budget per ledger",
+    "read": "id fields",
+    "switched": "text",
+    "preflighted": "arm status",
+    "probed": "id value",
+    "checked": "run passed",
+    "task-added": "task pilot?",
+    "drawn": "tasks slots",
+    "breaker": "failures open",
+    "stopped": "code",
+}
 SEALED = {"finish": "execution", "score": "evidence"}
 OWN_WORDS = ("failed", "timed-out", "cancelled", "lost", "stale")
 
@@ -84,6 +114,8 @@ class Engine:
     def entry(self, seq, command, ruling, sealed, values):
         action, at = command["action"], command["at"]
         do = self.check_action(action)
+        for event in ruling.get("granted", []):
+            self.check_event(event)
         if at < self.at:
             raise Diverged(seq, "time-decreases", "it is earlier than the entry before")
         if seq == 1 and do != "open":
@@ -131,6 +163,13 @@ class Engine:
         if action["do"] == "finish" and not {"timed_out"} <= set(action["ending"]) <= {"timed_out", "wall", "error_stop", "cost"}:
             raise ValueError("the ending has other keys")
         return action["do"]
+
+    @staticmethod
+    def check_event(event):
+        names = EVENTS[event["event"]].split()
+        needed = {name for name in names if not name.endswith("?")} | {"event"}
+        if not needed <= set(event) <= needed | {name.rstrip("?") for name in names}:
+            raise ValueError(f"{event['event']} has other keys")
 
     @staticmethod
     def agree(derived, ruling):
