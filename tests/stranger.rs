@@ -87,6 +87,57 @@ fn the_stranger_verifies_the_quickstart() {
     );
 }
 
+/// An agent that does nothing, and says what one says.
+const AGENT: &str = r#"#!/bin/sh
+[ "$1" = --version ] && { echo 2.1.0; exit 0; }
+echo '{"subtype": "success", "total_cost_usd": 0.5, "quota": {"seven_day": 0.1, "five_hour": 0.2, "status": "allowed"}}'
+"#;
+
+/// Cells with preflights and attempts; stages under readings, stops, holds, a budget and a cut-off.
+#[test]
+fn the_stranger_verifies_the_studies_that_ship() {
+    let desk = Desk::new();
+    desk.program("claude", AGENT);
+    desk.say("run matrix-attempts.toml");
+    let text = fs::read_to_string(desk.path("block-stages.toml")).unwrap();
+    let later = text.replace("2026-12-24", "2126-12-24");
+    desk.write("block-stages.toml", &later);
+    desk.say("run block-stages.toml");
+    desk.say(
+        "reading add launch {\"seven_day\":0.2,\"status\":\"allowed\"} --db block-stages.prereg.db",
+    );
+    let run = desk.json("run block-stages.toml");
+    assert_eq!(run["tally"]["scored"], 80);
+    for name in ["matrix-attempts", "block-stages"] {
+        let record = format!("{name}.prereg.db");
+        desk.say(&format!("export {record} --to {name}.jsonl"));
+        both_verify(&desk.path(&record), &desk.path(&format!("{name}.jsonl")));
+    }
+}
+
+/// Rules that it does not know it does not verify; that the chain holds it still says.
+#[test]
+fn the_stranger_says_what_it_cannot_check() {
+    let folder = TempDir::new().unwrap();
+    for (mut history, rule) in [
+        (histories::turns(), "an order by counts"),
+        (histories::growing(), "a draw that grows"),
+    ] {
+        let whole = history.bytes();
+        match stranger(&put(&folder, &whole)) {
+            Verdict::Unsure(why) => assert!(why.contains(rule), "{why}"),
+            other => panic!("{other:?}"),
+        }
+        // What is changed in the chain is found all the same.
+        let text = String::from_utf8(whole).unwrap();
+        let last = text.rfind("user:tester").unwrap();
+        let mut changed = text.clone();
+        changed.replace_range(last..last + 4, "user".to_uppercase().as_str());
+        let path = put(&folder, changed.as_bytes());
+        assert_eq!(stranger(&path), ours(&path));
+    }
+}
+
 #[test]
 fn the_stranger_verifies_small_studies() {
     let plain = || Recipe {

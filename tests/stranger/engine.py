@@ -105,6 +105,7 @@ class Engine:
         self.at = self.draft = self.slots_ended = self.slots = 0
         self.runs, self.lanes, self.windows, self.ledgers = {}, {}, {}, {}
         self.lanes_opened, self.stage_ended = {}, {}
+        self.spans = []
         self.failures, self.breaker_open, self.switch = 0, False, None
         self.readings, self.preflight, self.probes, self.bound = {}, {}, {}, {}
         self.completed = self.stopped = False
@@ -129,6 +130,7 @@ class Engine:
         outcomes = {}
         try:
             events = self.decide(command, said, told, outcomes)
+            events = world.noted(self, at, events) if self.protocol else events
             derived = {"granted": events}
         except Refused as refused:
             events, derived = None, {"refused": refused.facts}
@@ -195,13 +197,11 @@ class Engine:
 
     def unknown_rules(self):
         protocol = self.protocol
-        fits = protocol["cutoff"] is not None and any(stage["fits"] for stage in protocol["stages"])
         for unknown, rule in [
             (protocol["language"] != 1, "another language"),
             (protocol["allocation"]["by"] != "plan", "an order by counts"),
             (protocol["open_fields"] is not None, "an open frame"),
             (protocol["draw"]["grows"], "a draw that grows"),
-            (fits, "blocks that fit before a cut-off"),
             (protocol["evidence"] or protocol["manipulation_check"], "evidence and exposure"),
         ]:
             if unknown:
@@ -681,6 +681,10 @@ class Engine:
 
     def on_spent(self, event, at):
         self.ledgers[event["budget"], event["per"]] = event["ledger"]
+
+    def on_block_lasted(self, event, at):
+        lasted, block = event["span"].split("-")
+        self.spans = sorted(self.spans + [(int(lasted), int(block))])
 
     def on_read(self, event, at):
         self.readings[event["id"]] = event["fields"]

@@ -2,11 +2,18 @@
 import math
 import re
 
-from values import Unsure
+from values import Unsure, moment, precise
 
 UNKNOWN = object()
 TOKEN = re.compile(r"""\s*(?:(\d+\.\d+(?:[eE][+-]?\d+)?)|(\d+)|('[^'\\]*'|"[^"\\]*")|([A-Za-z_]\w*)|(&&|\|\||[<>=!]=|[-+*/%<>!?:().,\[\]]))""")
 WORDS = {"true": True, "false": False, "null": None}
+
+
+class Moment(str):
+    """A time, written so that moments compare as their texts do."""
+
+    def __new__(cls, text):
+        return super().__new__(cls, precise(moment(text)))
 
 
 class Failed(Exception):
@@ -78,8 +85,6 @@ class Parser:
         elif kind == 2:
             tree = ("value", int(text))
         elif kind == 3:
-            if re.match(r"\d{4}-\d\d-\d\dT", text[1:]):
-                raise Unsure("a time that is written out in an expression")
             tree = ("value", text[1:-1])
         elif kind == 4 and text in WORDS:
             tree = ("value", WORDS[text])
@@ -116,7 +121,7 @@ class Parser:
 
 
 def kind_of(value):
-    kinds = {bool: "bool", int: "int", float: "double", str: "text", type(None): "null"}
+    kinds = {bool: "bool", int: "int", float: "double", str: "text", Moment: "text", type(None): "null"}
     return kinds.get(type(value), "other")
 
 
@@ -141,6 +146,11 @@ def evaluate(tree, names):
     values = [evaluate(part, names) for part in tree[1:]]
     if any(value is UNKNOWN for value in values):
         return UNKNOWN
+    if any(isinstance(value, Moment) for value in values):
+        # A text that is written out beside a time is a time too, however it is spelled.
+        values = [Moment(value) if part[0] == "value" and isinstance(value, str) else value for part, value in zip(tree[1:], values)]
+        if not all(isinstance(value, Moment) for value in values):
+            raise Unsure("a time beside what is none")
     if sign == "not":
         return not truth(values[0])
     if sign == "neg":

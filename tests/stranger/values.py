@@ -2,8 +2,10 @@
 import hashlib
 import json
 import re
+from datetime import datetime, timedelta, timezone
 
 EXACT = 2**53 - 1
+EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 class Diverged(Exception):
@@ -104,3 +106,15 @@ def is_digest(text):
 def same(one, other):
     """Compares as the record would write it: 1.0 is 1, and true is not 1."""
     return canonical(one) == canonical(other)
+
+
+def precise(at):
+    return (EPOCH + timedelta(microseconds=at)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def moment(text):
+    """Reads a time as it is written precisely; other spellings are beyond this verifier."""
+    if not isinstance(text, str) or not re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z", text):
+        raise Unsure(f"the time {text!r}")
+    whole, _, rest = text[:-1].partition(".")
+    return (datetime.fromisoformat(whole + "+00:00") - EPOCH) // timedelta(microseconds=1) + int(rest.ljust(6, "0"))

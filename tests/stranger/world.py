@@ -1,26 +1,11 @@
 """What a start has to pass, what the world and people report, and what is spent."""
-import re
-from datetime import datetime, timedelta, timezone
 from decimal import ROUND_HALF_EVEN, Decimal
 
-from expressions import UNKNOWN, Failed, condition, evaluate, parse
+from expressions import UNKNOWN, Failed, Moment, condition, evaluate, parse
 from outcomes import run_facts
-from values import EXACT, Refused, Unsure, same
+from values import EXACT, Refused, moment, precise, same
 
-EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 HOUR = 3_600_000_000
-
-
-def precise(at):
-    return (EPOCH + timedelta(microseconds=at)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-
-
-def moment(text):
-    """Reads a time as it is written precisely; other spellings are beyond this verifier."""
-    if not isinstance(text, str) or not re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z", text):
-        raise Unsure(f"the time {text!r}")
-    whole, _, rest = text[:-1].partition(".")
-    return (datetime.fromisoformat(whole + "+00:00") - EPOCH) // timedelta(microseconds=1) + int(rest.ljust(6, "0"))
 
 
 def micros(dollars):
@@ -61,6 +46,8 @@ def admissible(engine, action, at):
         free = [slot for slot in engine.plan.cells.get((task, arm), []) if not engine.is_taken(slot)]
         if free and not is_open(engine, free[0].stage, at):
             raise Refused("stage-closed", stage=protocol["stages"][free[0].stage]["id"], place=free[0].stage)
+        if free and not fits(engine, free[0], at):
+            raise Refused("does-not-fit", stage=protocol["stages"][free[0].stage]["id"], place=free[0].stage)
     cutoff(protocol, at)
     within_budgets(engine, task, arm, False)
     return not is_pilot
@@ -115,15 +102,16 @@ def names_of(engine, at):
         if reading["id"] not in engine.readings:
             continue
         fields = engine.readings[reading["id"]]
-        typed = {name: float(value) if reading["fields"].get(name) == "number" else value for name, value in fields.items()}
+        kinds = {"number": float, "time": Moment}
+        typed = {name: kinds.get(reading["fields"].get(name), lambda same: same)(value) for name, value in fields.items()}
         rule = reading["unknown_when"]
-        if rule is None or condition(rule, {"reading": typed, "now": precise(at)}) is False:
+        if rule is None or condition(rule, {"reading": typed, "now": Moment(precise(at))}) is False:
             readings[reading["id"]] = typed
     complete = {
         stage["id"]: {"complete": engine.stage_ended.get(place, 0) == engine.plan.stage_len(place)}
         for place, stage in enumerate(engine.protocol["stages"])
     }
-    return {"readings": readings, "stages": complete, "now": precise(at)}
+    return {"readings": readings, "stages": complete, "now": Moment(precise(at))}
 
 
 def fired(table, rules, names, waits):
@@ -173,6 +161,51 @@ def is_open(engine, stage, at):
     stops, holds = engine.protocol["stops"], engine.protocol["holds"]
     names["gates"] = {"go": not (fired("stops", stops, names, False) or fired("holds", holds, names, True))}
     return condition(stages[stage]["opens"], names) is True
+
+
+# Blocks that fit before the cut-off
+
+
+def counted(engine, slot):
+    """Returns the runs at a slot that count as attempts."""
+    lane = engine.lanes.get((0, slot.lane))
+    runs = [engine.runs[number] for number in (lane.runs if lane else [])]
+    return [run for run in runs if run.place["position"] == slot.position and run.state != "void" and run.place.get("voids", 0) == lane.voids]
+
+
+def fits(engine, slot, at):
+    rule, end = engine.protocol["stages"][slot.stage]["fits"], engine.protocol["cutoff"]
+    if rule is None or end is None or any(counted(engine, other) for other in engine.plan.blocks[slot.block]):
+        return True
+    spans = [lasted for lasted, _ in engine.spans]
+    if not spans:
+        return False
+    lower, upper = spans[(len(spans) - 1) // 2], spans[len(spans) // 2]
+    median = lower + (upper - lower + 1) // 2
+    return median > 0 and end >= at and median * rule["margin"]["num"] <= (end - at) * rule["margin"]["den"]
+
+
+def noted(engine, at, events):
+    """Adds how long the block took whose last slot has ended."""
+    protocol = engine.protocol
+    if protocol["cutoff"] is None or not any(stage["fits"] for stage in protocol["stages"]):
+        return events
+    ended = next((event for event in events if event["event"] == "slot-ended" and event["lane"]["draft"] == 0), None)
+    if ended is None:
+        return events
+    position = ended.get("again", engine.lanes[0, ended["lane"]["number"]].next)
+    reopened = {event["position"] for event in events if event["event"] == "slot-again" and event["reopened"]}
+    slots = engine.plan.blocks[engine.plan.slots[position].block]
+    over = lambda slot: slot.position == position or ((0, slot.lane) in engine.lanes and engine.lanes[0, slot.lane].has_ended(slot.position))
+    started = [run.started for slot in slots for run in counted(engine, slot)]
+    if not started or not all(over(slot) and slot.position not in reopened for slot in slots):
+        return events
+    span = (abs(at - min(started)), slots[0].block)
+    if span in engine.spans:
+        return events
+    spans = sorted(engine.spans + [span])
+    text = lambda pair: "%020d-%020d" % pair
+    return events + [{"event": "block-lasted", "span": text(span), "middle": text(spans[(len(spans) - 1) // 2])}]
 
 
 # Outages
