@@ -8,13 +8,15 @@
 
 #![allow(
     clippy::unwrap_used,
-    reason = "a test that cannot go on fails where it stands"
+    clippy::print_stdout,
+    reason = "a test that cannot go on fails where it stands; the shared dice print their seed"
 )]
 
 mod common;
 mod engine_common;
 mod forger;
 mod histories;
+mod kinds;
 
 use std::fmt::Write;
 use std::fs;
@@ -22,7 +24,7 @@ use std::path::Path;
 
 use common::{Said, prereg};
 use forger::Forgery;
-use forger::kinds::{KINDS, three};
+use kinds::{KINDS, three};
 use prereg::store::{Verification, verify};
 use rusqlite::Connection;
 use serde_json::Value;

@@ -13,6 +13,7 @@ mod desk;
 mod engine_common;
 mod forger;
 mod histories;
+mod kinds;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,7 +24,7 @@ use desk::Desk;
 use engine_common::random::{Random, any_drafts, any_move, any_pause};
 use engine_common::{Draft, Move, World};
 use forger::Forgery;
-use forger::kinds::{KINDS, three};
+use kinds::{KINDS, three};
 use prereg::store::{Verification, verify};
 use tempfile::TempDir;
 

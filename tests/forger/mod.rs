@@ -8,8 +8,6 @@
     reason = "each test uses its own part; a test that cannot go on fails where it stands"
 )]
 
-pub mod kinds;
-
 use std::path::Path;
 
 use prereg::engine::command::{Action, Command};

@@ -132,9 +132,9 @@ fn drawn_by(design: Design, method: DrawMethod) -> Draft {
 fn whole(drafts: &[Draft]) -> Forgery {
     let mut world = World::empty(drafts);
     world.log = Some(Vec::new());
-    for draft in 0..drafts.len() {
-        world.give(&Move::Open(draft));
-        for pilot in &drafts[draft].design.pilot_ids() {
+    for (number, draft) in drafts.iter().enumerate() {
+        world.give(&Move::Open(number));
+        for pilot in &draft.design.pilot_ids() {
             for arm in ["a", "b"] {
                 world.later(MINUTE);
                 world.give(&Move::start(pilot, arm));

@@ -1,5 +1,12 @@
 //! The kinds of consistent forgery.
 
+#![allow(
+    dead_code,
+    unreachable_pub,
+    clippy::unwrap_used,
+    reason = "each test uses its own part; a test that cannot go on fails where it stands"
+)]
+
 use prereg::engine::command::{Action, Cause, Command, Executed};
 use prereg::engine::event::{Event, LaneId, Place};
 use prereg::engine::outage::Window;
@@ -11,10 +18,10 @@ use prereg::record::entry::Answer;
 use prereg::units::{Digest, RunId, Time};
 use serde_json::{Value, json};
 
-use super::{Forgery, Past};
-use crate::engine_common::Report;
-use crate::engine_common::design::Design;
-use crate::histories;
+use super::engine_common::Report;
+use super::engine_common::design::Design;
+use super::forger::{Forgery, Past};
+use super::histories;
 
 /// What is said that was not: an action and what is said to follow.
 type Lie = Option<(Action, Vec<Event>)>;
