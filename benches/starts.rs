@@ -11,52 +11,20 @@
 
 mod common;
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::Mutex;
 use std::time::Instant;
 
+use common::study::{Study, ask, finish, next, start};
 use common::{compare, installed, median, time};
-use prereg::engine::command::{Action, Ending, Evidence, Executed, Execution};
 use prereg::engine::refusal::Next;
-use prereg::engine::start::Peek;
-use prereg::folder::DiskFolder;
-use prereg::protocol::check;
-use prereg::runner::clock;
-use prereg::store::{Fault, Request, Store, Writer};
+use prereg::store::Writer;
 use prereg::units::RunId;
 use rusqlite::Connection;
-use tempfile::TempDir;
 
 /// How many starts a figure is made of.
 const STARTS: usize = 300;
-/// How many runs are recorded in one transaction while a history is made.
-const BATCH: u64 = 2_000;
-
-const PROTOCOL: &str = r#"
-language = 1
-arms = [{ id = "a", command = ["/bin/true"] }, { id = "b", command = ["/bin/true"] }]
-allocation = { repeats = 5, runs_max = 10000, serial = "none" }
-tasks = { frame = "tasks.jsonl" }
-outcomes = [{ id = "ok", kind = "binary", value = "run.exit == 0", better = "higher", missing = 0 }]
-execution = { timeout = "5s" }
-[study]
-id = "starts"
-title = "A start costs the same whatever came before"
-question = "How long does a start take?"
-hypotheses = []
-kind = "confirmatory"
-[attempts]
-stale_after = "700h"
-[analysis]
-reference = "a"
-treatments = ["b"]
-primary = { outcome = "ok", estimand = "as_drawn", test = "sign_flip", objective = "superiority" }
-[limitations]
-"no-control" = "nothing is measured but time"
-"unpinned-command" = "the same program in both arms"
-"#;
 
 fn main() {
     // `cargo test --benches` and `cargo bench -- --list` start this too; only `cargo bench` measures.
@@ -85,137 +53,19 @@ fn main() {
     }
 }
 
-/// A study under way.
-struct Study {
-    folder: TempDir,
-    store: Store,
-    runs: u64,
-}
-
-fn request(action: Action) -> Request {
-    Request {
-        actor: "bench".to_owned(),
-        key: None,
-        expects: None,
-        action,
-    }
-}
-
-impl Study {
-    /// Makes a study with so many finished runs, and place for some more.
-    fn after(runs: u64) -> Self {
-        let folder = TempDir::new_in(".").unwrap();
-        let tasks = runs / 10 + 2_000;
-        let frame = (0..tasks).map(|task| format!("{{\"id\":\"t{task}\"}}\n"));
-        fs::write(folder.path().join("tasks.jsonl"), frame.collect::<String>()).unwrap();
-        fs::write(folder.path().join("starts.toml"), PROTOCOL).unwrap();
-        let checked = check::check(PROTOCOL.as_bytes(), &DiskFolder::at(folder.path())).unwrap();
-        let registration = checked.registration.digest();
-        let tasks = checked.tasks.iter().map(|task| task.fields.clone());
-        let open = Action::Open {
-            text: PROTOCOL.to_owned(),
-            tasks: tasks.collect(),
-            registration: Box::new(checked.registration.clone()),
-        };
-        let path = folder.path().join("starts.prereg.db");
-        let mut store = Store::create(&path, clock::now).unwrap();
-        let register = Action::Register { registration };
-        store
-            .write(|writer| {
-                writer.apply(request(open))?;
-                writer.apply(request(register))
-            })
-            .unwrap();
-        let mut study = Self {
-            folder,
-            store,
-            runs: 0,
-        };
-        study.run(runs);
-        study
-    }
-
-    /// Records so many more runs, from start to score.
-    fn run(&mut self, runs: u64) {
-        let end = self.runs + runs;
-        while self.runs < end {
-            let more = BATCH.min(end - self.runs);
-            let first = self.runs + 1;
-            let record = |writer: &mut Writer<'_>| {
-                for run in first..first + more {
-                    start(writer)?;
-                    finish(writer, RunId(run))?;
-                }
-                Ok(())
-            };
-            self.store.write(record).unwrap();
-            self.runs += more;
-        }
-    }
-
-    /// Returns how long a durable start takes: the median, in seconds.
-    fn durable_start(&mut self) -> f64 {
-        let once = |_| {
-            let next = self.store.write(next).unwrap();
-            let started = Instant::now();
-            self.store.write(|writer| ask(writer, next)).unwrap();
-            let took = started.elapsed().as_secs_f64();
-            self.runs += 1;
-            let run = RunId(self.runs);
-            self.store.write(|writer| finish(writer, run)).unwrap();
-            took
-        };
-        median((0..STARTS).map(once).collect()).0
-    }
-
-    fn record(&self) -> PathBuf {
-        self.store.path().to_owned()
-    }
-}
-
-fn next(writer: &mut Writer<'_>) -> Result<Next, Fault> {
-    match writer.peek()? {
-        Peek::Start(next) => Ok(next),
-        other => panic!("{other:?}"),
-    }
-}
-
-fn start(writer: &mut Writer<'_>) -> Result<(), Fault> {
-    let next = next(writer)?;
-    ask(writer, next)
-}
-
-fn ask(writer: &mut Writer<'_>, Next { task, arm }: Next) -> Result<(), Fault> {
-    let executed = Executed::Here;
-    let given = writer.apply(request(Action::Start {
-        task,
-        arm,
-        executed,
-    }))?;
-    assert!(given.ruling.is_ok(), "{given:?}");
-    Ok(())
-}
-
-fn finish(writer: &mut Writer<'_>, run: RunId) -> Result<(), Fault> {
-    let ending = Ending::default();
-    let execution = Some(Execution {
-        exit: Some(0),
-        ..Execution::default()
-    });
-    writer.apply(request(Action::Finish {
-        run,
-        ending,
-        execution,
-    }))?;
-    let evidence = Some(Evidence::default());
-    let diff = None;
-    let given = writer.apply(request(Action::Score {
-        run,
-        diff,
-        evidence,
-    }))?;
-    assert!(given.ruling.is_ok(), "{given:?}");
-    Ok(())
+/// Returns how long a durable start takes: the median, in seconds.
+fn durable_start(study: &mut Study) -> f64 {
+    let once = |_| {
+        let next = study.store.write(next).unwrap();
+        let started = Instant::now();
+        study.store.write(|writer| ask(writer, next)).unwrap();
+        let took = started.elapsed().as_secs_f64();
+        study.runs += 1;
+        let run = RunId(study.runs);
+        study.store.write(|writer| finish(writer, run)).unwrap();
+        took
+    };
+    median((0..STARTS).map(once).collect()).0
 }
 
 /// A table of one's own beside the record, with bare commits of one row.
@@ -248,7 +98,7 @@ fn durable() {
     compare(
         "at 1,000 runs",
         1.25,
-        || study.durable_start(),
+        || durable_start(&mut study),
         || durable_insert(&bare),
     );
 }
@@ -260,8 +110,8 @@ fn history() {
     compare(
         "at 100,000 runs",
         1.15,
-        || large.durable_start(),
-        || small.durable_start(),
+        || durable_start(&mut large),
+        || durable_start(&mut small),
     );
 }
 
@@ -274,8 +124,8 @@ fn million() {
     compare(
         "at 1,000,000 runs",
         1.3,
-        || large.durable_start(),
-        || small.durable_start(),
+        || durable_start(&mut large),
+        || durable_start(&mut small),
     );
 }
 

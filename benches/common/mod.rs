@@ -8,6 +8,8 @@
 #![allow(clippy::print_stdout, reason = "a bench prints its figures")]
 #![allow(clippy::float_arithmetic, reason = "ratios are figures, not decisions")]
 
+pub(crate) mod study;
+
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
