@@ -8,9 +8,11 @@
 //! - `entry`: bodies, digests, commitments;
 //! - `export`: entries as lines of text;
 //! - `version`: whether what a writer saw still stands;
+//! - `anchor`: heads that were published, and what shows it;
 //! - `audit`: the chain checked and every ruling decided again;
 //! - `divergence`: what an audit can find.
 
+pub mod anchor;
 pub mod audit;
 pub mod divergence;
 pub mod entry;
