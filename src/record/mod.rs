@@ -7,6 +7,7 @@
 //!
 //! - `entry`: bodies, digests, commitments;
 //! - `export`: entries as lines of text;
+//! - `unshown`: what no record can show;
 //! - `version`: whether what a writer saw still stands;
 //! - `anchor`: heads that were published, and what shows it;
 //! - `audit`: the chain checked and every ruling decided again;
@@ -17,4 +18,5 @@ pub mod audit;
 pub mod divergence;
 pub mod entry;
 pub mod export;
+pub mod unshown;
 pub mod version;

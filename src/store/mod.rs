@@ -8,8 +8,10 @@
 //!
 //! - `write`: the one write path; `lock`, `flush`: how it waits for others and for the disk;
 //! - `rows`: rows loaded and saved; `derived`: those that follow from entries, saved or not yet;
+//! - `anchors`: what was published of a record, kept beside it;
 //! - `transfer`, `verify`: the record as one file, and everything derived again.
 
+mod anchors;
 mod derived;
 mod fault;
 mod flush;
@@ -21,10 +23,11 @@ mod transfer;
 mod verify;
 mod write;
 
+pub use anchors::{anchors_of, published_beside};
 pub use fault::Fault;
 pub use flush::Flush;
 pub use transfer::Exported;
-pub use verify::{Verification, verify};
+pub use verify::{Verification, verify, verify_against};
 pub use write::{Request, Response, Writer};
 
 use std::borrow::Cow;
@@ -86,8 +89,10 @@ impl Store {
     ///
     /// An empty file is one that somebody began to make.
     pub fn create(path: &Path, clock: fn() -> Time) -> Result<Self> {
-        match must_be_file(path).and_then(|bytes| may_be_record(path, bytes)) {
-            Ok(()) | Err(Fault::NotFound(_)) => {}
+        match must_be_file(path) {
+            Ok(bytes) if bytes > 0 => may_be_record(path, bytes)?,
+            // Nothing may have been published of a record that is only made now.
+            Ok(_) | Err(Fault::NotFound(_)) => anchors::must_extend(path, None)?,
             Err(fault) => return Err(fault),
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
@@ -108,6 +113,7 @@ impl Store {
         connection.busy_timeout(BUSY)?;
         connection.set_prepared_statement_cache_capacity(64);
         prepare(&connection, path)?;
+        anchors::must_extend(path, Some(&connection))?;
         drop(held);
         Ok(Self {
             connection,

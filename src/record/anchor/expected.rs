@@ -203,7 +203,12 @@ impl Expected {
                     continue;
                 }
             };
-            self.meet(number, stand.head.seq, Some(Line::Head(line.clone())), proof);
+            self.meet(
+                number,
+                stand.head.seq,
+                Some(Line::Head(line.clone())),
+                proof,
+            );
         }
     }
 
@@ -285,7 +290,9 @@ impl Expected {
             let from = claim.origin.text();
             let missing = |message| Err(Divergence::new(Code::BehindAnchor, 0, message));
             match &claim.what {
-                What::Head(published, _) if published.head.seq > head.seq && self.is_about(claim) => {
+                What::Head(published, _)
+                    if published.head.seq > head.seq && self.is_about(claim) =>
+                {
                     return Err(behind(published.head.seq, head.seq, &claim.origin));
                 }
                 What::Registration(..) if self.is_about(claim) && self.registered.is_none() => {

@@ -166,7 +166,13 @@ mod tests {
 
     #[test]
     fn what_is_no_time_stamp_is_refused() {
-        for bytes in [&b""[..], b"0", b"0\x00", b"0\x80\x00\x00", &[0x30, 0x82, 0xff]] {
+        for bytes in [
+            &b""[..],
+            b"0",
+            b"0\x00",
+            b"0\x80\x00\x00",
+            &[0x30, 0x82, 0xff],
+        ] {
             assert!(Token::read(bytes).is_err(), "{bytes:?}");
         }
     }
