@@ -567,13 +567,14 @@ pub(super) struct HeadLine {
 
 /// `anchor`
 #[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("shown").args(["line", "ssh_key", "ssh_signature", "rfc3161", "git"]).required(true).multiple(true))]
 #[command(group = clap::ArgGroup::new("witness").args(["ssh_key", "ssh_signature", "rfc3161", "git"]))]
 pub(super) struct Anchor {
     #[command(flatten)]
     pub named: Named,
     /// The line that was published; without it, the one that the witness is of. By itself, it is the
     /// word of whoever records it.
-    #[arg(long, value_name = "FILE", required_unless_present = "witness")]
+    #[arg(long, value_name = "FILE")]
     pub line: Option<PathBuf>,
     /// Lets `ssh-keygen` sign the line with a key: without --line, the line of the newest entry.
     #[arg(long, value_name = "KEY")]
@@ -585,7 +586,7 @@ pub(super) struct Anchor {
     #[arg(long, value_name = "TOKEN")]
     pub rfc3161: Option<PathBuf>,
     /// The certificates by which `openssl` checks who stamped it.
-    #[arg(long, value_name = "FILE", requires = "rfc3161")]
+    #[arg(long, value_name = "FILE", requires = "rfc3161", conflicts_with_all = ["ssh_key", "ssh_signature", "git"])]
     pub ca: Option<PathBuf>,
     /// What a git remote gave, with the line in it.
     #[arg(long, value_name = "RECEIPT")]

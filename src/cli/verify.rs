@@ -44,11 +44,13 @@ pub(super) fn verify(args: &Verify) -> Result<Reply, Failure> {
 
 fn derive(args: &Verify) -> Result<Reply, Failure> {
     let mut expected = expected(args)?;
-    match store::verify_against(&args.file, &mut expected)? {
+    let verification = store::verify_against(&args.file, &mut expected)?;
+    let is_sound = !matches!(verification, Verification::Diverged(_));
+    if let Some(unmet) = expected.unmet().filter(|_| is_sound) {
+        return Err(anchor::defect(Path::new(&unmet.file), unmet.message));
+    }
+    match verification {
         Verification::Verified(audit) => {
-            if let Some(unmet) = expected.unmet() {
-                return Err(anchor::defect(Path::new(&unmet.file), unmet.message));
-            }
             let anchors = expected.anchors().into_iter();
             let anchors = anchors.map(|found| check_stamp(found, args.ca.as_deref()));
             Ok(verified(&audit, &anchors.collect::<Result<Vec<_>, _>>()?))

@@ -89,11 +89,9 @@ impl Store {
     ///
     /// An empty file is one that somebody began to make.
     pub fn create(path: &Path, clock: fn() -> Time) -> Result<Self> {
-        match must_be_file(path) {
-            Ok(bytes) if bytes > 0 => may_be_record(path, bytes)?,
-            // Nothing may have been published of a record that is only made now.
-            Ok(_) | Err(Fault::NotFound(_)) => anchors::must_extend(path, None)?,
-            Err(fault) => return Err(fault),
+        match Self::may_open(path) {
+            Err(Fault::NotFound(_)) => anchors::must_extend(path, None)?,
+            checked => checked?,
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
         Self::connect(path, flags, clock)
@@ -101,8 +99,17 @@ impl Store {
 
     /// Opens a record that exists, to write.
     pub fn open(path: &Path, clock: fn() -> Time) -> Result<Self> {
-        may_be_record(path, must_be_file(path)?)?;
+        Self::may_open(path)?;
         Self::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, clock)
+    }
+
+    /// Refuses a file that is no record, before anything is written to it.
+    fn may_open(path: &Path) -> Result<()> {
+        match must_be_file(path)? {
+            // Nothing may have been published of a record that is only made now.
+            0 => anchors::must_extend(path, None),
+            bytes => may_be_record(path, bytes),
+        }
     }
 
     fn connect(path: &Path, flags: OpenFlags, clock: fn() -> Time) -> Result<Self> {

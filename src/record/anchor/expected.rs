@@ -336,10 +336,8 @@ impl Expected {
                 "it is a time-stamp of no head of this record: of another record, or this one was changed; with the published line before the time-stamp, `verify` can tell which".to_owned()
             } else if !claims.any(|claim| claim.is_met) {
                 let studies: Vec<&str> = self.studies.iter().map(String::as_str).collect();
-                format!(
-                    "it publishes nothing of this record, which is of the study `{}`",
-                    studies.join("`, `")
-                )
+                let studies = studies.join("`, `");
+                format!("it publishes nothing of this record, which is of the study `{studies}`")
             } else {
                 continue;
             };
