@@ -133,6 +133,16 @@ fn a_signature_holds_for_its_line_its_namespace_and_its_record_alone() {
         assert_eq!(anchored["anchored"]["seq"], 7);
         assert_eq!(study.data(&asked)["changed"], false, "it is said twice");
     }
+    // A key names one operation, though the newest head is another one when it is asked for again.
+    for kind in ["key", "other"] {
+        let asked = ["anchor", "--ssh-key", kind, "--key", kind];
+        let (first, again) = (study.data(&asked), study.data(&asked));
+        assert_eq!(first["line"], again["line"]);
+        assert_eq!(
+            (&first["entry"], &json!(true)),
+            (&again["entry"], &again["repeated"])
+        );
+    }
     let count = study.entries().len();
     let refused = |arguments: &[&str]| {
         let mut all = vec!["anchor", "--json"];

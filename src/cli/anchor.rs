@@ -19,7 +19,7 @@ use crate::record::anchor::expected::{self, Origin};
 use crate::record::anchor::file::{self, Shown};
 use crate::record::anchor::line::{Line, Published};
 use crate::record::anchor::timestamp::{Token, imprint};
-use crate::record::anchor::{Proof, prove};
+use crate::record::anchor::{Proof, prove, published};
 use crate::runner::clock;
 use crate::runner::seal::{self, SealFault, Stamped};
 use crate::store::{self, Store};
@@ -73,9 +73,12 @@ fn study(store: &mut Store) -> Result<String, Failure> {
 
 /// Records that a head was published.
 pub(super) fn anchor(args: &Anchor) -> Result<Reply, Failure> {
+    if let Some(to) = args.to.as_ref().filter(|to| to.exists()) {
+        return Err(Failure::exists(to));
+    }
     let mut store = Store::open(&find_record(args.named.said())?, clock::now)?;
     let (published, witness, file) = witness(args, &mut store)?;
-    must_have(&store, &published, file)?;
+    must_have(&store, &published, args.line.as_deref().unwrap_or(file))?;
     let bytes = witness.text().len();
     if bytes > WITNESS_MAX {
         let message = format!("it has {bytes} bytes to be recorded, and may have {WITNESS_MAX}");
@@ -91,13 +94,7 @@ pub(super) fn anchor(args: &Anchor) -> Result<Reply, Failure> {
         (Proof::Rfc3161(_), None) => Some(false),
         _ => None,
     };
-    if let Some(to) = &args.to {
-        let text = file::write(&published, &witness);
-        write_whole(to, |out| {
-            out.write_all(text.as_bytes())
-                .map_err(|error| Failure::file(to, &error))
-        })?;
-    }
+    let given = file::write(&published, &witness);
     let action = Action::Anchor {
         study: published.study.clone(),
         entry: published.head.seq,
@@ -107,6 +104,12 @@ pub(super) fn anchor(args: &Anchor) -> Result<Reply, Failure> {
     };
     let response = apply(&mut store, request(&args.writes, action))?;
     store.keep_published(&published)?;
+    if let Some(to) = &args.to {
+        write_whole(to, |out| {
+            out.write_all(given.as_bytes())
+                .map_err(|error| Failure::file(to, &error))
+        })?;
+    }
     let beside = store::anchors_of(store.path()).display().to_string();
     let recorded = match (is_news(&response), response.seq) {
         (true, Some(seq)) => format!("recorded in entry {seq}"),
@@ -129,11 +132,19 @@ fn witness<'a>(
     store: &mut Store,
 ) -> Result<(Published, Witness, &'a Path), Failure> {
     let study = study(store)?;
-    let said = match &args.line {
-        Some(file) => Some(line_of(shown(file)?, &study, file)?),
-        None => None,
+    let first = first(args, store)?;
+    let said = match (&args.line, &first) {
+        (Some(file), _) => Some(line_of(shown(file)?, &study, file)?),
+        // The newest head is another one by now.
+        (None, Some((published, Witness::Ssh { .. }))) => Some(published.clone()),
+        (None, _) => None,
     };
     if let Some(key) = &args.ssh_key {
+        if let Some((published, witness @ Witness::Ssh { .. })) = first
+            && said.as_ref() == Some(&published)
+        {
+            return Ok((published, witness, key));
+        }
         let published = said.map_or_else(|| current(store), Ok)?;
         let signature = seal::sign(&published, key)?;
         return Ok((published, Witness::Ssh { signature }, key));
@@ -162,6 +173,16 @@ fn witness<'a>(
             message: "name what shows the publication".to_owned(),
         }),
     }
+}
+
+/// Returns what was recorded under the operation's key before: said again, it is the same.
+fn first(args: &Anchor, store: &Store) -> Result<Option<(Published, Witness)>, Failure> {
+    let Some(key) = &args.writes.key else {
+        return Ok(None);
+    };
+    let action = store.answered(key)?;
+    let found = action.as_ref().and_then(published);
+    Ok(found.map(|(published, witness)| (published, witness.clone())))
 }
 
 /// Returns the newest head of a study that a file publishes.

@@ -2,15 +2,16 @@
 //! and not this file too, cannot go on with it.
 
 use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 
-use super::{Fault, Result, Store, beside, rows};
+use super::{Fault, Result, Store, beside, must_be_file, rows};
+use crate::engine::command::Action;
 use crate::record::anchor::expected::{self, Origin};
 use crate::record::anchor::line::{self, Line, Published};
-use crate::record::entry::Head;
+use crate::record::entry::{self, Head};
 
 /// What its name ends with.
 const SUFFIX: &str = ".anchors";
@@ -55,10 +56,10 @@ pub(super) fn must_extend(record: &Path, connection: Option<&Connection>) -> Res
 ///
 /// The digest of an entry binds all entries before it, so no others need to be looked at.
 fn newest(path: &Path) -> Result<Vec<Published>> {
-    let text = match tail(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(source) => return Err(Fault::file(path, source)),
+    let text = match must_be_file(path) {
+        Ok(_) => tail(path).map_err(|source| Fault::file(path, source))?,
+        Err(Fault::NotFound(_)) => return Ok(Vec::new()),
+        Err(fault) => return Err(fault),
     };
     let mut newest: Vec<Published> = Vec::new();
     // A line that a crash cut off was never acknowledged.
@@ -101,6 +102,20 @@ impl Store {
         }
         super::Flush::of(&self.path)?.flush()?;
         Ok(head)
+    }
+
+    /// Returns what was asked for under a key before.
+    pub fn answered(&self, key: &str) -> Result<Option<Action>> {
+        let Some(seq) = rows::key(&self.connection, key)? else {
+            return Ok(None);
+        };
+        let broken = |message| Fault::Row {
+            row: format!("entry {seq}"),
+            message,
+        };
+        let found = rows::entry(&self.connection, seq)?;
+        let body = found.map(|entry| entry::read_body(&entry.body).map_err(broken));
+        Ok(body.transpose()?.map(|body| body.command.action))
     }
 
     /// Returns the head of an entry, if there is one of that number.
