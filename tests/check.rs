@@ -302,6 +302,10 @@ const NOT_STORED: &[(Code, &str)] = &[
     (Code::TooLarge, "the file would be large"),
     (Code::BadReport, "a report causes it, never a protocol"),
     (Code::Operation, "a history causes it, never a protocol"),
+    (
+        Code::Anchor,
+        "a file about a publication causes it, never a protocol",
+    ),
 ];
 
 #[test]

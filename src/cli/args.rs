@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::units::{Micros, Money, RunId};
+use crate::units::{Digest, Micros, Money, RunId};
 
 /// Runs pre-registered comparisons: the rules first, the results after, every decision re-derivable.
 #[derive(Debug, Parser)]
@@ -119,9 +119,19 @@ pub(super) enum Verb {
     /// Shows a run.
     #[command(after_help = "Example:\n  prereg show 12")]
     Show(Show),
+    /// Prints the line to publish: it binds every entry so far.
+    #[command(
+        after_help = "Examples:\n  prereg head > head.txt\n  git commit --allow-empty -m \"$(prereg head)\" && git push\n  openssl ts -query -data head.txt -sha256 -cert -out head.tsq"
+    )]
+    Head(HeadLine),
+    /// Records that a head was published, once what shows it was checked.
+    #[command(
+        after_help = "Examples:\n  prereg anchor --ssh-key ~/.ssh/id_ed25519 --to head.anchor\n  prereg anchor --line head.txt --rfc3161 head.tsr --ca authority.pem\n  git cat-file commit origin/main > receipt.txt && prereg anchor --git receipt.txt\n  prereg anchor --line head.txt --note \"in the paper's first version\""
+    )]
+    Anchor(Anchor),
     /// Derives every decision of a record or an export again.
     #[command(
-        after_help = "Examples:\n  prereg verify study.prereg.db\n  prereg verify study.export.jsonl"
+        after_help = "Examples:\n  prereg verify study.prereg.db\n  prereg verify study.export.jsonl --anchor head.anchor\n  prereg verify study.export.jsonl --anchor head.txt --anchor head.tsr --ca authority.pem"
     )]
     Verify(Verify),
     /// Writes the whole record as one file.
@@ -542,11 +552,70 @@ pub(super) struct Show {
     pub looks: Looks,
 }
 
+/// `head`
+#[derive(Debug, Args)]
+pub(super) struct HeadLine {
+    #[command(flatten)]
+    pub named: Named,
+    /// Prints the line of the newest entry; this is what is printed anyway.
+    #[arg(long)]
+    pub line: bool,
+    /// Prints the line of the registration.
+    #[arg(long, conflicts_with = "line")]
+    pub registration: bool,
+}
+
+/// `anchor`
+#[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("shown").args(["line", "ssh_key", "ssh_signature", "rfc3161", "git"]).required(true).multiple(true))]
+#[command(group = clap::ArgGroup::new("witness").args(["ssh_key", "ssh_signature", "rfc3161", "git"]))]
+pub(super) struct Anchor {
+    #[command(flatten)]
+    pub named: Named,
+    /// The line that was published; without it, the one that the witness is of. By itself, it is the
+    /// word of whoever records it.
+    #[arg(long, value_name = "FILE")]
+    pub line: Option<PathBuf>,
+    /// Lets `ssh-keygen` sign the line with a key: without --line, the line of the newest entry.
+    #[arg(long, value_name = "KEY")]
+    pub ssh_key: Option<PathBuf>,
+    /// A signature that `ssh-keygen -Y sign -n prereg-head@1` made of the line.
+    #[arg(long, value_name = "FILE")]
+    pub ssh_signature: Option<PathBuf>,
+    /// A time-stamp of the line, as an authority gave it.
+    #[arg(long, value_name = "TOKEN")]
+    pub rfc3161: Option<PathBuf>,
+    /// The certificates by which `openssl` checks who stamped it.
+    #[arg(long, value_name = "FILE", requires = "rfc3161", conflicts_with_all = ["ssh_key", "ssh_signature", "git"])]
+    pub ca: Option<PathBuf>,
+    /// What a git remote gave, with the line in it.
+    #[arg(long, value_name = "RECEIPT")]
+    pub git: Option<PathBuf>,
+    /// Where it was published.
+    #[arg(long, value_name = "TEXT", value_parser = said)]
+    pub note: Option<String>,
+    /// Writes a file that `verify --anchor` reads, to be given away.
+    #[arg(long, value_name = "FILE")]
+    pub to: Option<PathBuf>,
+    #[command(flatten)]
+    pub writes: Writes,
+}
+
 /// `verify`
 #[derive(Debug, Args)]
 pub(super) struct Verify {
     /// The record or the export.
     pub file: PathBuf,
+    /// The digest that one of the entries must have.
+    #[arg(long, value_name = "DIGEST")]
+    pub head: Vec<Digest>,
+    /// What shows that a head was published: text with lines, signatures or time-stamps in it, or a
+    /// time-stamp.
+    #[arg(long, value_name = "FILE")]
+    pub anchor: Vec<PathBuf>,
+    /// The certificates by which `openssl` checks who made the time-stamps.
+    #[arg(long, value_name = "FILE")]
+    pub ca: Option<PathBuf>,
 }
 
 /// `export`

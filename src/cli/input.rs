@@ -20,7 +20,7 @@ const LIST_MAX: usize = 64 * 1024 * 1024;
 
 /// Reads one piece of evidence as it is.
 pub(super) fn text(path: &Path) -> Result<String, Failure> {
-    utf8(path, read(path, EVIDENCE_MAX)?)
+    text_of(path, read(path, EVIDENCE_MAX)?)
 }
 
 /// Returns the digest of a file.
@@ -109,7 +109,8 @@ fn standard_input(max: usize) -> Result<Vec<u8>, Defect> {
     Ok(bytes)
 }
 
-fn utf8(path: &Path, bytes: Vec<u8>) -> Result<String, Failure> {
+/// Reads bytes as text.
+pub(super) fn text_of(path: &Path, bytes: Vec<u8>) -> Result<String, Failure> {
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         let place = Place::Span(at..at + 1);

@@ -1,4 +1,4 @@
-//! Verbs that look at a record: `status`, `show`, `verify`, `export`.
+//! Verbs that look at a record: `status`, `show`, `export`.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::args::{Export, Looks, Show, Status, Verify};
+use super::args::{Export, Looks, Show, Status};
 use super::reply::{Failure, Reply};
 use super::results::{self, counted};
 use super::run::{count, runs_folder};
@@ -20,17 +20,10 @@ use crate::engine::scoring;
 use crate::engine::slice::{Run, Standing};
 use crate::engine::start::Peek;
 use crate::protocol::frame::Task;
-use crate::record::audit::Audit;
+use crate::record::unshown;
 use crate::runner::{clock, executor};
-use crate::store::{self, Request, Store, Verification};
+use crate::store::{Request, Store};
 use crate::units::RunId;
-
-/// What no verification can show.
-const NOT_SHOWN: &str = "\
-not shown   that no private runs came before the registration; that times between
-            published heads are true; that the machine executed what the record
-            says; that nothing after the last published head was cut off
-";
 
 /// Opens a record to look at it; looking behind the seal is recorded first.
 fn look(record: &Path, looks: &Looks) -> Result<Store, Failure> {
@@ -410,73 +403,6 @@ fn run_json(run: Run, flag: Option<Flag>, sealed: bool, outputs: Vec<String>) ->
     json
 }
 
-/// Derives every decision again.
-pub(super) fn verify(args: &Verify) -> Result<Reply, Failure> {
-    match store::verify(&args.file)? {
-        Verification::Verified(audit) => Ok(verified(&audit)),
-        Verification::Empty => Ok(Reply::done(
-            "empty       the record has no entries yet: nothing was decided, and nothing diverges\n",
-            json!({ "verified": true, "state": "empty", "entries": 0 }),
-        )),
-        Verification::Diverged(divergence) => {
-            let text = Store::read(&args.file)
-                .ok()
-                .and_then(|store| store.protocol_text().ok().flatten());
-            Err(Failure::Diverged { divergence, text })
-        }
-    }
-}
-
-fn verified(audit: &Audit) -> Reply {
-    let standing = &audit.slice.standing;
-    let planned = audit.rules.as_ref();
-    let slots = planned.map_or(standing.slots, |rules| rules.slots(standing));
-    let registered = match audit.registered_at {
-        None => "not registered".to_owned(),
-        Some(at) => format!(
-            "registered {at}, after {}",
-            counted(audit.pilots_before_registration, "pilot run", "pilot runs")
-        ),
-    };
-    let entries = counted(audit.head.seq, "entry", "entries");
-    let rulings = counted(audit.rulings, "ruling", "rulings");
-    let refusals = counted(audit.refusals, "refusal", "refusals");
-    let ended = standing.slots_ended;
-    let mut text = format!(
-        "verified    {entries}; chain and {rulings} agree, {refusals} among them\n            {registered}; {ended} of {slots} slots have ended\n",
-    );
-    if audit.withheld > 0 {
-        let scores = counted(audit.withheld, "score is sealed", "scores are sealed");
-        text.push_str(&format!(
-            "            {scores}: that the evidence leads to the outcomes is not shown\n"
-        ));
-    }
-    if standing.unblinded > 0 {
-        let times = counted(standing.unblinded, "time", "times");
-        text.push_str(&format!(
-            "            outcomes were looked at {times} before the study had ended\n"
-        ));
-    }
-    text.push_str(&format!(
-        "head        {} {}\n",
-        audit.head.seq, audit.head.digest
-    ));
-    text.push_str(NOT_SHOWN);
-    let json = json!({
-        "verified": true,
-        "entries": audit.head.seq,
-        "head": audit.head,
-        "rulings": audit.rulings,
-        "refusals": audit.refusals,
-        "withheld": audit.withheld,
-        "registered_at": audit.registered_at,
-        "pilots_before_registration": audit.pilots_before_registration,
-        "slots": slots,
-        "slots_ended": standing.slots_ended,
-    });
-    Reply::done(text, json)
-}
-
 /// Writes the record as one file.
 pub(super) fn export(args: &Export, as_json: bool) -> Result<Reply, Failure> {
     let record = find_record(args.named.said())?;
@@ -496,7 +422,10 @@ pub(super) fn export(args: &Export, as_json: bool) -> Result<Reply, Failure> {
             });
         }
         store.export(&mut BufWriter::new(io::stdout().lock()), sealed)?;
-        return Ok(Reply::written());
+        return Ok(Reply {
+            aside: unshown::lines(),
+            ..Reply::written()
+        });
     };
     let exported = write_whole(path, |out| store.export(out, sealed).map_err(Failure::from))?;
     let seal = if exported.sealed {
@@ -509,14 +438,15 @@ pub(super) fn export(args: &Export, as_json: bool) -> Result<Reply, Failure> {
         exported.head.seq,
         path.display()
     );
-    Ok(Reply::done(
-        text,
-        json!({ "file": path.display().to_string(), "head": exported.head, "sealed": exported.sealed }),
-    ))
+    let json = json!({ "file": path.display().to_string(), "head": exported.head, "sealed": exported.sealed, "not_shown": unshown::UNSHOWN });
+    Ok(Reply {
+        aside: unshown::lines(),
+        ..Reply::done(text, json)
+    })
 }
 
 /// Writes a file whole or not at all, and never over one that exists.
-fn write_whole<T>(
+pub(super) fn write_whole<T>(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<File>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {

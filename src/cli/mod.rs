@@ -1,5 +1,6 @@
 //! The only room that prints, parses arguments and chooses exit codes.
 
+mod anchor;
 mod args;
 mod elsewhere;
 mod exit;
@@ -16,8 +17,8 @@ pub mod render;
 mod reply;
 mod results;
 mod run;
-
 mod study;
+mod verify;
 
 use std::process::ExitCode;
 
@@ -92,7 +93,9 @@ fn execute(cli: &Cli) -> Result<Reply, Failure> {
         Verb::Deviate(args) => operator::deviate(args),
         Verb::Status(args) => inspect::status(args, cli.json),
         Verb::Show(args) => inspect::show(args),
-        Verb::Verify(args) => inspect::verify(args),
+        Verb::Head(args) => anchor::head(args),
+        Verb::Anchor(args) => anchor::anchor(args),
+        Verb::Verify(args) => verify::verify(args),
         Verb::Export(args) => inspect::export(args, cli.json),
         Verb::Claim(args) => elsewhere::claim(args),
     }

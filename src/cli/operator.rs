@@ -253,7 +253,7 @@ pub(super) fn deviate(args: &Deviate) -> Result<Reply, Failure> {
 }
 
 /// Says what was done, with the entry that records it.
-fn told(text: impl Into<String>, response: &Response, mut json: Value) -> Reply {
+pub(super) fn told(text: impl Into<String>, response: &Response, mut json: Value) -> Reply {
     json["changed"] = json!(is_news(response));
     json["entry"] = json!(response.seq);
     json["repeated"] = json!(response.repeated);
@@ -261,7 +261,7 @@ fn told(text: impl Into<String>, response: &Response, mut json: Value) -> Reply 
 }
 
 /// Returns whether a granted request changed anything.
-fn is_news(response: &Response) -> bool {
+pub(super) fn is_news(response: &Response) -> bool {
     response
         .ruling
         .as_ref()

@@ -19,6 +19,8 @@ use crate::store::Fault;
 pub(super) struct Reply {
     /// For people.
     pub text: String,
+    /// For people too, and not part of what was asked for.
+    pub aside: String,
     /// The same as data.
     pub json: Value,
     /// How it ends.
@@ -30,6 +32,7 @@ impl Reply {
     pub(super) fn done(text: impl Into<String>, json: Value) -> Self {
         Self {
             text: text.into(),
+            aside: String::new(),
             json,
             exit: Exit::Done,
         }
@@ -105,9 +108,19 @@ pub(super) struct Defects {
 
 impl From<Fault> for Failure {
     fn from(fault: Fault) -> Self {
-        Self::Fault {
-            code: fault.code(),
-            message: fault.to_string(),
+        match fault {
+            Fault::Published(mut divergence) => {
+                let message = &mut divergence.message;
+                message.push_str("; nothing was written: put back the record that was published");
+                Self::Diverged {
+                    divergence,
+                    text: None,
+                }
+            }
+            fault => Self::Fault {
+                code: fault.code(),
+                message: fault.to_string(),
+            },
         }
     }
 }
@@ -117,6 +130,7 @@ impl From<SessionFault> for Failure {
         let (code, message) = (fault.code(), fault.to_string());
         match fault {
             SessionFault::Busy => Self::Busy { code, message },
+            SessionFault::Store(fault) => Self::from(fault),
             _ => Self::Fault { code, message },
         }
     }
@@ -274,6 +288,10 @@ pub(super) fn print(result: &Result<Reply, Failure>, json: bool) -> Exit {
         (Err(failure), true) => (true, format!("{}\n", failure.json()), failure.exit()),
         (Err(failure), false) => (false, failure.text(), failure.exit()),
     };
+    if let (Ok(said), false) = (result, json) {
+        // Where nobody takes it, what was asked for is said all the same.
+        let _ = write(&mut io::stderr().lock(), &said.aside);
+    }
     let written = if out {
         write(&mut io::stdout().lock(), &text)
     } else {

@@ -399,6 +399,7 @@ fn held(store: &mut Store, loaded: &ProtocolFile, refusal: &Refusal) -> Result<R
         loaded.file.display()
     );
     Ok(Reply {
+        aside: String::new(),
         text,
         json: json!({ "state": "held", "code": refusal.code(), "facts": refusal, "retry_at": retry_at, "head": store.head()? }),
         exit: Exit::Refusal,
@@ -427,6 +428,7 @@ fn waiting(store: &mut Store) -> Result<Reply, Failure> {
         standing.slots_ended, standing.slots
     );
     Ok(Reply {
+        aside: String::new(),
         text,
         json: json!({ "state": "waiting", "live": standing.live, "ended": standing.ended, "head": store.head()? }),
         exit: Exit::Refusal,
@@ -442,6 +444,7 @@ fn interrupted(store: &mut Store, loaded: &ProtocolFile) -> Result<Reply, Failur
         loaded.file.display()
     );
     Ok(Reply {
+        aside: String::new(),
         text,
         json: json!({ "state": "interrupted", "head": store.head()? }),
         exit: Exit::Interrupted,

@@ -166,6 +166,20 @@ pub enum Action {
         /// What.
         note: String,
     },
+    /// Records that a head of the record was published.
+    Anchor {
+        /// The study, as the published line names it.
+        study: String,
+        /// The number of the entry that was the newest then.
+        entry: u64,
+        /// Its digest.
+        digest: Digest,
+        /// What shows it.
+        witness: Witness,
+        /// Where it was published, for people.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        note: Option<String>,
+    },
     /// Records that a registered rule has ended the study before all its slots had.
     Conclude {},
     /// Records that somebody looked at sealed outcomes.
@@ -213,6 +227,54 @@ impl Action {
             _ => {}
         }
         Ok(())
+    }
+}
+
+/// The most bytes that are kept of what shows that a head was published.
+pub const WITNESS_MAX: usize = 64 * 1024;
+
+/// What shows that a head was published, beside the word of whoever records it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Witness {
+    /// Nothing but the line.
+    Line {},
+    /// A signature by an SSH key.
+    Ssh {
+        /// The armored signature.
+        signature: String,
+    },
+    /// A time-stamp of RFC 3161.
+    Rfc3161 {
+        /// The token in base64.
+        token: String,
+    },
+    /// What a git remote gave.
+    Git {
+        /// Its text, with the line in it.
+        receipt: String,
+    },
+}
+
+impl Witness {
+    /// Returns the kind as it is printed.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Line {} => "line",
+            Self::Ssh { .. } => "ssh",
+            Self::Rfc3161 { .. } => "rfc3161",
+            Self::Git { .. } => "git",
+        }
+    }
+
+    /// Returns the text that is kept; nothing where there is none.
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Line {} => "",
+            Self::Ssh { signature: text }
+            | Self::Rfc3161 { token: text }
+            | Self::Git { receipt: text } => text,
+        }
     }
 }
 

@@ -92,6 +92,9 @@ pub fn decide(rules: Option<&Rules>, slice: &Slice, command: &Command) -> Ruling
         Action::Draw { from, tasks } => tasks::draw(rules, slice, *from, tasks),
         Action::Void { block, .. } => hands::void(rules, slice, *block),
         Action::Deviate { .. } => Ok(vec![Event::Deviated {}]),
+        Action::Anchor { entry, witness, .. } => {
+            hands::anchor(slice, *entry, witness, &command.action)
+        }
         Action::Conclude {} => conclude(rules, slice, at),
         Action::Unblind {} => Ok(vec![Event::Unblinded {}]),
     };

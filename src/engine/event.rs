@@ -206,6 +206,13 @@ pub enum Event {
     },
     /// Something happened that the protocol did not foresee.
     Deviated {},
+    /// A head was published.
+    Anchored {
+        /// The number of the entry that was the newest then.
+        entry: u64,
+        /// The digest of everything that was said about it, by which it is known again.
+        said: Digest,
+    },
     /// A slot has ended; its lane goes on to the next one, if there is one.
     SlotEnded {
         /// The lane.

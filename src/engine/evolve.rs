@@ -168,6 +168,11 @@ pub fn evolve(slice: &mut Slice, at: Time, event: &Event) {
             slice.standing.slots = *slots;
         }
         Event::Deviated {} => slice.standing.deviations += 1,
+        Event::Anchored { entry, said } => {
+            slice.standing.anchors += 1;
+            slice.standing.anchored = slice.standing.anchored.max(*entry);
+            slice.set_fact(FactKey::Anchor(*said), Fact::Said);
+        }
         Event::SlotEnded { lane, next, again } => {
             let Some(mut ended) = slice.lane(*lane).cloned() else {
                 return;

@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::budget::Ledger;
 use super::durations::Span;
 use super::outage::{Tally, Window};
+use crate::units::Digest;
 
 /// What a fact is about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -23,6 +24,8 @@ pub enum FactKey {
     Pilot(u64),
     /// How long a complete block took; the rows stand in this order.
     Lasted(Span),
+    /// A publication of a head, by the digest of what was said about it.
+    Anchor(Digest),
 }
 
 /// What is known.
@@ -39,6 +42,8 @@ pub enum Fact {
     Place(String),
     /// That a block took so long, which its key says.
     Lasted,
+    /// That it was said before.
+    Said,
 }
 
 /// What is known of a task that was not there when the study was registered.

@@ -1,18 +1,21 @@
-//! What people and the world report: breaker, checkpoint, cost, retry, switch, void.
+//! What people and the world report: breaker, checkpoint, cost, retry, switch, void, anchor.
 
 use std::collections::BTreeSet;
 
 use super::attempts::{self, Fate, Resume};
 use super::budget::Cost;
+use super::command::{Action, WITNESS_MAX, Witness};
 use super::decide::{Ruling, known, open_run};
 use super::ending::with_completion;
 use super::event::Event;
+use super::facts::FactKey;
 use super::lanes;
 use super::outage;
 use super::refusal::Refusal;
 use super::rules::Rules;
 use super::slice::{Slice, State, SwitchSaid};
 use super::spending;
+use crate::protocol::canonical;
 use crate::units::{Money, RunId};
 
 /// The operator's hand on the breaker.
@@ -106,6 +109,22 @@ pub(super) fn switch(rules: &Rules, slice: &Slice, text: Option<&str>) -> Ruling
     Ok(vec![Event::Switched {
         text: text.map(str::to_owned),
     }])
+}
+
+/// Records that a head was published, unless the same was said before.
+///
+/// Whether the record had that head, and the witness bears it out, is for the room that knows digests.
+pub(super) fn anchor(slice: &Slice, entry: u64, witness: &Witness, action: &Action) -> Ruling {
+    let bytes = witness.text().len();
+    if bytes > WITNESS_MAX {
+        let (bytes, most) = (bytes as u64, WITNESS_MAX as u64);
+        return Err(Refusal::WitnessTooLarge { bytes, most });
+    }
+    let said = canonical::digest(&serde_json::to_value(action).unwrap_or_default());
+    match slice.fact(&FactKey::Anchor(said)) {
+        Some(_) => Ok(Vec::new()),
+        None => Ok(vec![Event::Anchored { entry, said }]),
+    }
 }
 
 /// Voids a block by hand, unless a run of it is scored. There are blocks once there is a registered

@@ -337,6 +337,13 @@ pub enum Refusal {
         /// The run.
         run: RunId,
     },
+    /// What shows that a head was published has more bytes than are kept.
+    WitnessTooLarge {
+        /// How many bytes it has.
+        bytes: u64,
+        /// How many it may have.
+        most: u64,
+    },
     /// The operation's key was used for another command.
     KeyReused {
         /// The key.
@@ -432,6 +439,7 @@ impl Refusal {
             Self::NoBreaker {} => "no-breaker",
             Self::BreakerInternal {} => "breaker-internal",
             Self::ExecutedHere { .. } => "executed-here",
+            Self::WitnessTooLarge { .. } => "witness-too-large",
             Self::KeyReused { .. } => "key-reused",
             Self::ChangedSinceRead { .. } => "changed-since-read",
         }
@@ -512,9 +520,9 @@ impl Refusal {
     }
 
     /// Returns whether it stands on the record. Asking while held is a poll; and a record begins with
-    /// the protocol, so there is nothing to refuse before.
+    /// the protocol, so there is nothing to refuse before. What is too large to be kept is not kept.
     pub fn is_recorded(&self) -> bool {
-        !self.is_hold() && !matches!(self, Self::NotOpened {})
+        !self.is_hold() && !matches!(self, Self::NotOpened {} | Self::WitnessTooLarge { .. })
     }
 
     /// Returns whether asking again can help.

@@ -71,6 +71,12 @@ pub struct Standing {
     /// How many deviations were recorded.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub deviations: u64,
+    /// How many publications of a head were recorded.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub anchors: u64,
+    /// The number of the newest entry that was published so.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub anchored: u64,
     /// The median of how long complete blocks took.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub middle: Option<Middle>,

@@ -68,6 +68,7 @@ codes! {
     ArmsDiffer, "arms-differ", "An arm differs from the reference in something undeclared.";
     Frame, "frame", "A line of the frame is not a task.";
     Operation, "operation", "A line of a history is not an operation, or stands before its time.";
+    Anchor, "anchor", "A file does not show that a head of the record was published.";
     UnknownSplit, "unknown-split", "A task's split is not declared.";
     Draw, "draw", "The draw cannot be made.";
     Template, "template", "A template names something that does not exist.";

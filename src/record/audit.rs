@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use super::anchor::expected::Stand;
 use super::divergence::{Code, Divergence};
 use super::entry::{self, Answer, Body, Entry, Head};
 use crate::engine::command::{Action, Command};
@@ -40,6 +41,8 @@ pub struct Filed {
     pub key: String,
     /// The draft that the entry opened.
     pub draft: Option<u64>,
+    /// What the entry says about the publication of a head.
+    pub anchor: Option<Box<Action>>,
 }
 
 impl Default for Auditor {
@@ -144,6 +147,7 @@ impl Auditor {
         let filed = Filed {
             key: command.key.clone(),
             draft: opened_draft(&ruling),
+            anchor: anchored(&command, &ruling),
         };
         self.fold(command, ruling)
             .map_err(|message| Divergence::new(Code::BodyForm, entry.seq, message))?;
@@ -152,6 +156,16 @@ impl Auditor {
             digest: entry.digest,
         };
         Ok(filed)
+    }
+
+    /// Returns how the record stands as of the entry that was checked last.
+    pub fn stand(&self) -> Stand<'_> {
+        let study = self.rules.as_ref();
+        Stand {
+            head: self.head,
+            study: study.map_or("", |rules| rules.protocol().study.id.as_str()),
+            registered: self.slice.standing.registered,
+        }
     }
 
     /// Returns the head of the entries that were checked.
@@ -327,6 +341,15 @@ fn opened_draft(ruling: &Answer) -> Option<u64> {
         Event::Opened { draft, .. } => Some(*draft),
         _ => None,
     })
+}
+
+/// Returns what a command that was granted says about the publication of a head.
+fn anchored(command: &Command, ruling: &Answer) -> Option<Box<Action>> {
+    let is_one = matches!(
+        (&command.action, ruling),
+        (Action::Anchor { .. }, Answer::Granted(_))
+    );
+    is_one.then(|| Box::new(command.action.clone()))
 }
 
 /// Returns whether an entry's ruling was computed from evidence.

@@ -43,6 +43,14 @@ pub enum Code {
     RulingDiffers,
     /// The number or the digest of the last entry is not the header's.
     HeadDiffers,
+    /// No entry has the digest that the record is held to.
+    HeadUnknown,
+    /// The record ends before what was published.
+    BehindAnchor,
+    /// An entry is not the one that was published.
+    AnchorDiffers,
+    /// An entry says that something was published which its witness does not bear out.
+    AnchorInvalid,
     /// A derived table is not what the entries say.
     TablesDiffer,
 }
@@ -62,6 +70,10 @@ impl Code {
             Self::ExpiryMissing => "expiry-missing",
             Self::RulingDiffers => "ruling-differs",
             Self::HeadDiffers => "head-differs",
+            Self::HeadUnknown => "head-unknown",
+            Self::BehindAnchor => "behind-anchor",
+            Self::AnchorDiffers => "anchor-differs",
+            Self::AnchorInvalid => "anchor-invalid",
             Self::TablesDiffer => "tables-differ",
         }
     }

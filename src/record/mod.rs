@@ -7,12 +7,16 @@
 //!
 //! - `entry`: bodies, digests, commitments;
 //! - `export`: entries as lines of text;
+//! - `unshown`: what no record can show;
 //! - `version`: whether what a writer saw still stands;
+//! - `anchor`: heads that were published, and what shows it;
 //! - `audit`: the chain checked and every ruling decided again;
 //! - `divergence`: what an audit can find.
 
+pub mod anchor;
 pub mod audit;
 pub mod divergence;
 pub mod entry;
 pub mod export;
+pub mod unshown;
 pub mod version;

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::record::divergence::Divergence;
+
 /// The record could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
@@ -24,6 +26,9 @@ pub enum Fault {
         /// The newest version that is known.
         known: i64,
     },
+    /// The record is not what was published of it: nothing may be added to it.
+    #[error("{0}; put back the record that it was published from")]
+    Published(Divergence),
     /// A row cannot be read back.
     #[error("the record's row `{row}` cannot be read: {message}; `prereg verify` says more")]
     Row {
@@ -77,6 +82,7 @@ impl Fault {
             Self::NotFile(_) => "not-file",
             Self::NotARecord(_) => "not-a-record",
             Self::Newer { .. } => "record-newer",
+            Self::Published(divergence) => divergence.code.text(),
             Self::Row { .. } => "row-unreadable",
             Self::InDoubt(_) | Self::NotFlushed { .. } => "commit-in-doubt",
             Self::Lock { .. } => "record-lock",

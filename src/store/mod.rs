@@ -8,8 +8,10 @@
 //!
 //! - `write`: the one write path; `lock`, `flush`: how it waits for others and for the disk;
 //! - `rows`: rows loaded and saved; `derived`: those that follow from entries, saved or not yet;
+//! - `anchors`: what was published of a record, kept beside it;
 //! - `transfer`, `verify`: the record as one file, and everything derived again.
 
+mod anchors;
 mod derived;
 mod fault;
 mod flush;
@@ -21,10 +23,11 @@ mod transfer;
 mod verify;
 mod write;
 
+pub use anchors::{anchors_of, published_beside};
 pub use fault::Fault;
 pub use flush::Flush;
 pub use transfer::Exported;
-pub use verify::{Verification, verify};
+pub use verify::{Verification, verify, verify_against};
 pub use write::{Request, Response, Writer};
 
 use std::borrow::Cow;
@@ -86,9 +89,9 @@ impl Store {
     ///
     /// An empty file is one that somebody began to make.
     pub fn create(path: &Path, clock: fn() -> Time) -> Result<Self> {
-        match must_be_file(path).and_then(|bytes| may_be_record(path, bytes)) {
-            Ok(()) | Err(Fault::NotFound(_)) => {}
-            Err(fault) => return Err(fault),
+        match Self::may_open(path) {
+            Err(Fault::NotFound(_)) => anchors::must_extend(path, None)?,
+            checked => checked?,
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
         Self::connect(path, flags, clock)
@@ -96,8 +99,17 @@ impl Store {
 
     /// Opens a record that exists, to write.
     pub fn open(path: &Path, clock: fn() -> Time) -> Result<Self> {
-        may_be_record(path, must_be_file(path)?)?;
+        Self::may_open(path)?;
         Self::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, clock)
+    }
+
+    /// Refuses a file that is no record, before anything is written to it.
+    fn may_open(path: &Path) -> Result<()> {
+        match must_be_file(path)? {
+            // Nothing may have been published of a record that is only made now.
+            0 => anchors::must_extend(path, None),
+            bytes => may_be_record(path, bytes),
+        }
     }
 
     fn connect(path: &Path, flags: OpenFlags, clock: fn() -> Time) -> Result<Self> {
@@ -108,6 +120,7 @@ impl Store {
         connection.busy_timeout(BUSY)?;
         connection.set_prepared_statement_cache_capacity(64);
         prepare(&connection, path)?;
+        anchors::must_extend(path, Some(&connection))?;
         drop(held);
         Ok(Self {
             connection,

@@ -10,10 +10,12 @@ use rusqlite::Connection;
 use super::{Fault, Store, must_be_file, rows};
 use crate::engine::event::LaneId;
 use crate::engine::slice::{Lane, Run, Slice, Standing};
+use crate::record::anchor::expected::{self, Backward, Expected};
 use crate::record::audit::{Audit, Auditor, Filed};
 use crate::record::divergence::{Code, Divergence};
 use crate::record::entry::Head;
 use crate::record::export::{self, Header, HeaderFault};
+use crate::units::Digest;
 
 /// What a verification came to.
 #[derive(Debug)]
@@ -74,6 +76,11 @@ fn is_corruption(error: &rusqlite::Error) -> bool {
 
 /// Verifies the record or the export at a path.
 pub fn verify(path: &Path) -> Result<Verification, Fault> {
+    verify_against(path, &mut Expected::default())
+}
+
+/// Verifies the record or the export at a path, and holds it to what was published of it.
+pub fn verify_against(path: &Path, expected: &mut Expected) -> Result<Verification, Fault> {
     must_be_file(path)?;
     let mut file = File::open(path).map_err(|source| Fault::file(path, source))?;
     let mut magic = [0; 16];
@@ -82,9 +89,9 @@ pub fn verify(path: &Path) -> Result<Verification, Fault> {
         .map_err(|source| Fault::file(path, source))?;
     drop(file);
     let verified = if magic[..read] == *b"SQLite format 3\0" {
-        record(path)
+        record(path, expected)
     } else {
-        exported(path).map(Some)
+        exported(path, expected).map(Some)
     };
     match verified {
         Ok(Some(audit)) => Ok(Verification::Verified(Box::new(audit))),
@@ -95,7 +102,7 @@ pub fn verify(path: &Path) -> Result<Verification, Fault> {
 }
 
 /// Verifies a record; returns nothing where it has no entries yet.
-fn record(path: &Path) -> Result<Option<Audit>, End> {
+fn record(path: &Path, expected: &mut Expected) -> Result<Option<Audit>, End> {
     let store = Store::read(path).map_err(|fault| match fault {
         Fault::NotARecord(_) | Fault::NotFound(_) => End::Diverged(Divergence::new(
             Code::NotARecord,
@@ -114,6 +121,7 @@ fn record(path: &Path) -> Result<Option<Audit>, End> {
     let (standing, applied) = rows::standing(&snapshot)?;
     rows::each_entry(&snapshot, |entry| {
         let filed = auditor.check(&entry)?;
+        see(expected, &auditor, &filed)?;
         files.count(&snapshot, entry.seq, filed)?;
         // The derived rows may lag behind the entries: they are compared where they stand.
         if entry.seq == applied {
@@ -126,6 +134,7 @@ fn record(path: &Path) -> Result<Option<Audit>, End> {
         // Whoever made it was refused, or was killed before the first entry.
         compare_tables(&snapshot, &standing, auditor.slice())?;
         files.compare(&snapshot)?;
+        expected.end(Head::EMPTY)?;
         return Ok(None);
     }
     let audit = auditor.finish()?;
@@ -135,7 +144,30 @@ fn record(path: &Path) -> Result<Option<Audit>, End> {
         ));
     }
     files.compare(&snapshot)?;
+    for backward in expected.backward() {
+        let found = rows::entry(&snapshot, backward.head.seq)?;
+        compare_backward(*backward, found.map(|entry| entry.digest))?;
+    }
+    expected.end(audit.head)?;
     Ok(Some(audit))
+}
+
+/// Holds an entry that was checked to what was published, and notes what it says of that itself.
+fn see(expected: &mut Expected, auditor: &Auditor, filed: &Filed) -> Result<(), Divergence> {
+    let stand = auditor.stand();
+    expected.see(stand)?;
+    match &filed.anchor {
+        Some(action) => expected.recorded(stand.head.seq, action),
+        None => Ok(()),
+    }
+}
+
+/// Compares an entry with what a later one says of it.
+fn compare_backward(backward: Backward, found: Option<Digest>) -> Result<(), Divergence> {
+    match found == Some(backward.head.digest) {
+        true => Ok(()),
+        false => Err(expected::contradicts(backward)),
+    }
 }
 
 fn tables_differ(message: String) -> End {
@@ -224,13 +256,8 @@ fn compare_tables(connection: &Connection, standing: &Standing, folded: &Slice) 
     Ok(())
 }
 
-fn exported(path: &Path) -> Result<Audit, End> {
-    let file = File::open(path).map_err(|source| Fault::file(path, source))?;
-    let mut lines = Lines {
-        reader: BufReader::with_capacity(1 << 18, file),
-        line: Vec::new(),
-        path,
-    };
+fn exported(path: &Path, expected: &mut Expected) -> Result<Audit, End> {
+    let mut lines = Lines::of(path)?;
     let broken =
         |code, entry, message: String| End::Diverged(Divergence::new(code, entry, message));
     let header = match lines.next()? {
@@ -254,7 +281,8 @@ fn exported(path: &Path) -> Result<Audit, End> {
         let place = auditor.head().seq + 1;
         let entry = export::read_entry(&line)
             .map_err(|message| broken(Code::LineSyntax, place, message))?;
-        auditor.check(&entry)?;
+        let filed = auditor.check(&entry)?;
+        see(expected, &auditor, &filed)?;
         if header.sealed && entry.opening.is_some() {
             return Err(broken(
                 Code::LineSyntax,
@@ -282,7 +310,32 @@ fn exported(path: &Path) -> Result<Audit, End> {
             "the header names another study".to_owned(),
         ));
     }
+    look_back(path, expected.backward())?;
+    expected.end(audit.head)?;
     Ok(audit)
+}
+
+/// Reads an export again for the entries that later ones say were published.
+fn look_back(path: &Path, backward: &[Backward]) -> Result<(), End> {
+    let mut asked: BTreeMap<u64, Vec<Backward>> = BTreeMap::new();
+    for backward in backward {
+        asked.entry(backward.head.seq).or_default().push(*backward);
+    }
+    let Some(last) = asked.keys().next_back().copied() else {
+        return Ok(());
+    };
+    let mut lines = Lines::of(path)?;
+    // The header.
+    lines.next()?;
+    for seq in 1..=last {
+        let (line, asked) = (lines.next()?, asked.remove(&seq));
+        for backward in asked.into_iter().flatten() {
+            let entry = line.as_deref().map(export::read_entry);
+            let found = entry.and_then(Result::ok).map(|entry| entry.digest);
+            compare_backward(backward, found)?;
+        }
+    }
+    Ok(())
 }
 
 /// The lines of a file, each without its end; the last must have one too.
@@ -292,7 +345,16 @@ struct Lines<'p> {
     path: &'p Path,
 }
 
-impl Lines<'_> {
+impl<'p> Lines<'p> {
+    fn of(path: &'p Path) -> Result<Self, Fault> {
+        let file = File::open(path).map_err(|source| Fault::file(path, source))?;
+        Ok(Self {
+            reader: BufReader::with_capacity(1 << 18, file),
+            line: Vec::new(),
+            path,
+        })
+    }
+
     fn next(&mut self) -> Result<Option<String>, End> {
         self.line.clear();
         let read = self

@@ -175,6 +175,7 @@ pub fn happened(event: &Event, full: bool) -> String {
         Event::Completed {} => "complete".to_owned(),
         Event::Breaker { failures, open } => breaker(*failures, *open),
         Event::Stopped { code } => format!("stopped {code}"),
+        Event::Anchored { entry, .. } => format!("anchored {entry}"),
         Event::Unblinded {} => "unblinded".to_owned(),
     }
 }

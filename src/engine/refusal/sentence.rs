@@ -265,6 +265,10 @@ impl fmt::Display for Refusal {
                 f,
                 "run {run} is executed by `prereg run`, which reports on it itself"
             ),
+            Self::WitnessTooLarge { bytes, most } => write!(
+                f,
+                "what shows the publication has {bytes} bytes, and at most {most} are kept; record the part of it that matters"
+            ),
             Self::KeyReused { key } => write!(
                 f,
                 "the key `{key}` belongs to another command; give each operation a key of its own"
