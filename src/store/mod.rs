@@ -8,11 +8,15 @@
 //!
 //! - `write`: the one write path; `lock`, `flush`: how it waits for others and for the disk;
 //! - `rows`: rows loaded and saved; `derived`: those that follow from entries, saved or not yet;
+//! - `guards`: where a record stands, and whether the log beside it is its own; `doubt`: what became
+//!   of a commit that failed;
 //! - `transfer`, `verify`: the record as one file, and everything derived again.
 
 mod derived;
+mod doubt;
 mod fault;
 mod flush;
+mod guards;
 mod lock;
 mod rows;
 #[cfg(test)]
@@ -45,6 +49,7 @@ use crate::protocol::frame::Task;
 use crate::record::entry::{self, Head};
 use crate::units::{Digest, RunId, Time};
 use derived::Derived;
+use guards::Place;
 use lock::Lock;
 use write::Salts;
 
@@ -53,7 +58,7 @@ type Result<T> = std::result::Result<T, Fault>;
 /// What the file's header says: "preg".
 const APPLICATION_ID: i64 = 0x7072_6567;
 /// The version of the tables.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 /// What SQLite appends to the name of a record for its log.
 const LOG: &str = "-wal";
 /// The shortest page of a database, in bytes.
@@ -66,12 +71,40 @@ const BUSY: Duration = Duration::from_secs(60);
 pub struct Store {
     connection: Connection,
     path: PathBuf,
-    lock: Option<Lock>,
+    /// What a writer holds on to; none where the record is only read.
+    held: Option<Hold>,
+    durability: Durability,
     clock: fn() -> Time,
     salts: Salts,
     /// How many runs may have changed before derived rows are saved.
     lag_max: usize,
     cache: Cache,
+}
+
+/// What a writer holds on to.
+#[derive(Debug)]
+struct Hold {
+    lock: Lock,
+    place: Place,
+}
+
+/// When what is committed is on the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Durability {
+    /// With the commit.
+    Commit,
+    /// Once it has been flushed.
+    Flush,
+}
+
+impl Durability {
+    /// Returns what SQLite calls it.
+    fn synchronous(self) -> &'static str {
+        match self {
+            Self::Commit => "FULL",
+            Self::Flush => "NORMAL",
+        }
+    }
 }
 
 /// What was read last, good as long as nobody else writes.
@@ -90,31 +123,31 @@ impl Store {
             Ok(()) | Err(Fault::NotFound(_)) => {}
             Err(fault) => return Err(fault),
         }
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
-        Self::connect(path, flags, clock)
+        Self::connect(path, OpenFlags::SQLITE_OPEN_CREATE, clock)
     }
 
     /// Opens a record that exists, to write.
     pub fn open(path: &Path, clock: fn() -> Time) -> Result<Self> {
         may_be_record(path, must_be_file(path)?)?;
-        Self::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, clock)
+        Self::connect(path, OpenFlags::empty(), clock)
     }
 
-    fn connect(path: &Path, flags: OpenFlags, clock: fn() -> Time) -> Result<Self> {
+    fn connect(path: &Path, more: OpenFlags, clock: fn() -> Time) -> Result<Self> {
+        guards::must_be_local(path)?;
         let lock = Lock::of(path)?;
         let held = lock.hold()?;
-        let connection =
-            Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
-        connection.busy_timeout(BUSY)?;
-        connection.set_prepared_statement_cache_capacity(64);
-        prepare(&connection, path)?;
+        let mut salts = Salts::new()?;
+        let connection = connect_to_write(path, more)?;
+        prepare(&connection, path, &mut salts)?;
+        let place = Place::of(path)?;
         drop(held);
         Ok(Self {
             connection,
             path: path.to_owned(),
-            lock: Some(lock),
+            held: Some(Hold { lock, place }),
+            durability: Durability::Commit,
             clock,
-            salts: Salts::new()?,
+            salts,
             lag_max: 0,
             cache: Cache::default(),
         })
@@ -124,7 +157,9 @@ impl Store {
     pub fn read(path: &Path) -> Result<Self> {
         may_be_record(path, must_be_file(path)?)?;
         let connection = match connect_to_read(path, path, OpenFlags::empty()) {
-            Err(Fault::Storage(error)) if is_beyond_writing(&error) && is_closed(path) => {
+            Err(Fault::Storage(error))
+                if is_beyond_writing(&error) && guards::is_log_empty(path) =>
+            {
                 connect_to_read(path, &as_it_stands(path), OpenFlags::SQLITE_OPEN_URI)
             }
             connected => connected,
@@ -132,7 +167,8 @@ impl Store {
         Ok(Self {
             connection: connection?,
             path: path.to_owned(),
-            lock: None,
+            held: None,
+            durability: Durability::Commit,
             clock: || Time(0),
             salts: Salts::new()?,
             lag_max: 0,
@@ -291,18 +327,40 @@ fn connect_to_read(path: &Path, name: &Path, more: OpenFlags) -> Result<Connecti
     let connection = Connection::open_with_flags(name, flags)?;
     connection.busy_timeout(BUSY)?;
     recognise(&connection, path)?;
+    guards::must_be_own_log(&connection, path)?;
     Ok(connection)
+}
+
+/// Opens a connection that writes.
+fn connect_to_write(path: &Path, more: OpenFlags) -> Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | more;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(BUSY)?;
+    connection.set_prepared_statement_cache_capacity(64);
+    Ok(connection)
+}
+
+/// Opens another connection to a record that is being written.
+fn open_to_write(path: &Path, durability: Durability) -> Result<Connection> {
+    let connection = connect_to_write(path, OpenFlags::empty())?;
+    set_up(&connection, durability)?;
+    recognise(&connection, path)?;
+    Ok(connection)
+}
+
+/// Sets how a connection writes.
+fn set_up(connection: &Connection, durability: Durability) -> Result<()> {
+    connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+    connection.pragma_update(None, "synchronous", durability.synchronous())?;
+    connection.pragma_update(None, "fullfsync", true)?;
+    connection.pragma_update(None, "checkpoint_fullfsync", true)?;
+    Ok(())
 }
 
 /// Returns whether SQLite could not put its index beside the file, as on a read-only medium.
 fn is_beyond_writing(error: &rusqlite::Error) -> bool {
     use rusqlite::ErrorCode::{CannotOpen, ReadOnly};
     matches!(error.sqlite_error_code(), Some(CannotOpen | ReadOnly))
-}
-
-/// Returns whether all of a record is in its file, and nothing in a log beside it.
-fn is_closed(path: &Path) -> bool {
-    std::fs::metadata(beside(path, LOG)).map_or(true, |log| log.len() == 0)
 }
 
 /// Returns the path of a file that stands beside a record.
@@ -358,25 +416,31 @@ fn opened_body(connection: &Connection) -> Result<Option<(String, String)>> {
 }
 
 /// Sets up a connection that writes, and the tables of a file that has none.
-fn prepare(connection: &Connection, path: &Path) -> Result<()> {
+fn prepare(connection: &Connection, path: &Path, salts: &mut Salts) -> Result<()> {
     let empty: i64 = connection
         .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
         .map_err(|error| foreign(error, path))?;
     if empty > 0 {
         // Before anything is set: somebody else's database is left as it is.
         recognise(connection, path)?;
+        guards::must_be_own_log(connection, path)?;
     }
-    connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
-    connection.pragma_update(None, "synchronous", "FULL")?;
-    connection.pragma_update(None, "fullfsync", true)?;
-    connection.pragma_update(None, "checkpoint_fullfsync", true)?;
+    set_up(connection, Durability::Commit)?;
     if empty == 0 {
-        connection.execute_batch(&format!(
-            "BEGIN IMMEDIATE; PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION}; {} COMMIT;",
+        let made = connection.unchecked_transaction()?;
+        made.execute_batch(&format!(
+            "PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION}; {}",
             include_str!("schema.sql")
         ))?;
+        guards::first_mark(&made, salts.next())?;
+        made.commit()?;
     }
-    recognise(connection, path)
+    recognise(connection, path)?;
+    if rows::head(connection)? == Head::EMPTY {
+        // A log is known by what the file says, so the file says it before there is any entry.
+        guards::empty_log(connection)?;
+    }
+    Ok(())
 }
 
 /// Refuses a file that is not a record, or is of a newer version.
@@ -403,12 +467,18 @@ fn recognise(connection: &Connection, path: &Path) -> Result<()> {
             known: VERSION,
         });
     }
+    if version < VERSION {
+        return Err(Fault::Older {
+            path: path.to_owned(),
+            found: version,
+        });
+    }
     Ok(())
 }
 
 fn foreign(error: rusqlite::Error, path: &Path) -> Fault {
     match error.sqlite_error_code() {
         Some(rusqlite::ErrorCode::NotADatabase) => Fault::NotARecord(path.to_owned()),
-        _ => Fault::Storage(error),
+        _ => error.into(),
     }
 }

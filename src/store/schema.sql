@@ -43,3 +43,10 @@ CREATE TABLE lanes (
 CREATE INDEX lanes_that_may_start ON lanes (stage, ready) WHERE ready IS NOT NULL;
 -- What accumulates beside runs and lanes, one row for each key.
 CREATE TABLE facts (key TEXT PRIMARY KEY, fact TEXT NOT NULL) STRICT, WITHOUT ROWID;
+-- Which log belongs to the file: the first transaction of each writes a new mark, and names the one
+-- that the file holds.
+CREATE TABLE marks (
+    one     INTEGER PRIMARY KEY CHECK (one = 1),
+    mark    BLOB NOT NULL,
+    follows BLOB NOT NULL
+) STRICT;

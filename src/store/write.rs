@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::derived::{self, Derived};
-use super::{Fault, Flush, Result, Store, current_rules, rows};
+use super::{Durability, Fault, Flush, Hold, Result, Store, current_rules, doubt, rows};
 use crate::engine::command::{Action, Command};
 use crate::engine::decide::{self, Ruling};
 use crate::engine::refusal::Refusal;
@@ -81,15 +81,17 @@ impl Store {
         work: impl FnOnce(&mut Writer<'_>) -> Result<T>,
         is_kept: impl FnOnce(&T) -> bool,
     ) -> Result<T> {
-        let lock = self
-            .lock
+        let Hold { lock, place } = self
+            .held
             .as_ref()
             .ok_or_else(|| Fault::NotFound(self.path.clone()))?;
         let held = lock.hold()?;
+        let before = place.before(&self.connection)?;
         let transaction = self
             .connection
             .transaction_with_behavior(TransactionBehavior::Immediate)?;
         let head = rows::head(&transaction)?;
+        let mark = self.salts.next();
         // Taken: after a fault it is read anew.
         let derived = match self.cache.derived.take() {
             Some(derived) if derived.head == head => derived,
@@ -110,8 +112,17 @@ impl Store {
         if derived.lag() >= self.lag_max {
             derived.save(&transaction)?;
         }
-        transaction.commit().map_err(Fault::InDoubt)?;
-        self.cache.derived = Some(derived);
+        place.mark(&before, &transaction, mark)?;
+        match transaction.commit() {
+            Ok(()) => self.cache.derived = Some(derived),
+            Err(error) => {
+                let written = derived.head;
+                let (path, durability) = (&self.path, self.durability);
+                doubt::resolve(&mut self.connection, path, durability, error, written)?;
+            }
+        }
+        // What was done stands: a mark that cannot be written now guards less, and changes nothing.
+        let _ = place.mark_if_restarted(&before, &self.connection, mark);
         drop(held);
         Ok(done)
     }
@@ -122,17 +133,23 @@ impl Store {
         // Makes the log, where there is none yet.
         self.settle()?;
         let flush = Flush::of(&self.path)?;
-        self.connection
-            .pragma_update(None, "synchronous", "NORMAL")?;
+        self.be_durable(Durability::Flush)?;
         self.lag_max = lag_max;
         Ok(flush)
     }
 
     /// Ends a session: saves all derived rows, and makes every write durable by itself again.
     pub fn settle(&mut self) -> Result<()> {
-        self.connection.pragma_update(None, "synchronous", "FULL")?;
+        self.be_durable(Durability::Commit)?;
         self.lag_max = 0;
         self.write(|writer| writer.derived.save(writer.connection))
+    }
+
+    fn be_durable(&mut self, durability: Durability) -> Result<()> {
+        self.durability = durability;
+        self.connection
+            .pragma_update(None, "synchronous", durability.synchronous())?;
+        Ok(())
     }
 }
 
@@ -390,7 +407,8 @@ impl Salts {
         })
     }
 
-    fn next(&mut self) -> Digest {
+    /// Returns random bytes that nobody else has.
+    pub(super) fn next(&mut self) -> Digest {
         self.count += 1;
         Digest::of(&[b"prereg-random/1\n", &self.seed, &self.count.to_be_bytes()])
     }
