@@ -105,6 +105,9 @@ pub(super) fn status(args: &Status, as_json: bool) -> Result<Reply, Failure> {
             counted(standing.unblinded, "time", "times")
         ));
     }
+    for said in results::clocks(&standing.clock) {
+        text.push_str(&format!("  clock     {said}\n"));
+    }
     match &tally {
         None => text.push_str("  outcomes  sealed until the study has ended\n"),
         Some(tally) => {
@@ -457,6 +460,9 @@ fn verified(audit: &Audit) -> Reply {
             "            outcomes were looked at {times} before the study had ended\n"
         ));
     }
+    for said in results::clocks(&standing.clock) {
+        text.push_str(&format!("clock       {said}\n"));
+    }
     text.push_str(&format!(
         "head        {} {}\n",
         audit.head.seq, audit.head.digest
@@ -473,6 +479,7 @@ fn verified(audit: &Audit) -> Reply {
         "pilots_before_registration": audit.pilots_before_registration,
         "slots": slots,
         "slots_ended": standing.slots_ended,
+        "clock": standing.clock,
     });
     Reply::done(text, json)
 }

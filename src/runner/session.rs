@@ -18,6 +18,7 @@ use std::thread::{Builder, Scope};
 use std::time::Duration;
 
 use super::children::{self, Note};
+use super::clock;
 use super::executor::{self, Assignment, Executor, StepFault};
 use super::process::Interrupt;
 use super::switch;
@@ -221,6 +222,7 @@ pub fn run(
         interrupt: &brake.looks,
         runs: Some(session.runs),
     };
+    store.keep_pace(clock::steady);
     let left = recover(store, &executor, session, was_killed)?;
     let refused = begin(store, &world, session)?;
     let workers = workers(rules, session, left.len());

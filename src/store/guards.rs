@@ -1,23 +1,25 @@
 //! What is looked at before a record is trusted: where it stands, and whose log stands beside it.
 //!
 //! SQLite lays the pages of any log that stands beside a file over the file's own. Nothing in a log
-//! says which file it belongs to, so the record does: the first transaction of every log writes a new
-//! mark, and names the mark that the file holds. A log whose marks do not fit the file's is another
-//! record's, or an older one of this record.
+//! says which file it belongs to, so the record does: the first commit of every log gives it a new
+//! name, and says up to which commit of which log the file goes; every other commit is counted. A log
+//! that does not go on where the file ends is another record's, or an older one of this record.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 
-use super::{Fault, LOG, Result, as_it_stands, beside, rows};
+use super::{BUSY, Fault, LOG, Result, as_it_stands, beside, rows};
 use crate::record::entry::Head;
 use crate::units::Digest;
 
 /// How long the header of a log is.
 const LOG_HEADER: usize = 32;
+/// What commits are counted from: from here on a number takes as many bytes as the next.
+const FIRST: i64 = 1 << 40;
 /// File systems that other machines share, or that answer for one, by what `statfs` calls them.
 /// SQLite's locks and shared memory cannot be relied on there.
 const NETWORK: &[(u32, &str)] = &[
@@ -147,17 +149,22 @@ impl Place {
         })
     }
 
-    /// Marks a log that begins with what a transaction is about to commit.
+    /// Marks what a transaction is about to commit; `name` is what a log is called that begins with it.
     pub(super) fn mark(
         &self,
         before: &Before,
         transaction: &Connection,
-        mark: Digest,
+        name: Digest,
     ) -> Result<()> {
-        if before.salts.is_none() && transaction.total_changes() > before.changes {
-            renew(transaction, mark)?;
+        if transaction.total_changes() == before.changes {
+            // Nothing changed, and nothing is to be written.
+            return Ok(());
         }
-        Ok(())
+        if before.salts.is_some() {
+            count(transaction)
+        } else {
+            begin(transaction, name, 0)
+        }
     }
 
     /// Marks a log that SQLite began anew, from its start, with what was just committed.
@@ -165,12 +172,13 @@ impl Place {
         &self,
         before: &Before,
         connection: &Connection,
-        mark: Digest,
+        name: Digest,
     ) -> Result<()> {
-        if before.salts.is_some() && self.salts()? != before.salts {
-            renew(connection, mark)?;
+        match (before.salts, self.salts()?) {
+            // That commit was counted, and is not in the file.
+            (Some(old), Some(new)) if old != new => begin(connection, name, 1),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// Returns what tells this log from the one before it in the same file; nothing of an empty one.
@@ -184,11 +192,20 @@ impl Place {
     }
 }
 
-/// What a record says of its log.
+/// A log, and how many of its commits are meant.
 #[derive(Debug, PartialEq, Eq)]
+struct Mark {
+    log: Digest,
+    commits: i64,
+}
+
+/// What a record says of its log.
+#[derive(Debug)]
 struct Marks {
-    mark: Digest,
-    follows: Digest,
+    /// The newest commit.
+    newest: Mark,
+    /// The newest commit of the log before this one.
+    before: Mark,
 }
 
 impl Marks {
@@ -197,15 +214,28 @@ impl Marks {
         if count_tables(connection)? == 0 {
             return Ok(None);
         }
-        let mut statement =
-            connection.prepare_cached("SELECT mark, follows FROM marks WHERE one = 1")?;
+        let mut statement = connection
+            .prepare_cached("SELECT log, commits, follows, followed FROM marks WHERE one = 1")?;
+        let mark = |row: &Row<'_>, at: usize| {
+            Ok::<_, rusqlite::Error>(Mark {
+                log: Digest(row.get(at)?),
+                commits: row.get(at + 1)?,
+            })
+        };
         let found = statement.query_row([], |row| {
             Ok(Self {
-                mark: Digest(row.get(0)?),
-                follows: Digest(row.get(1)?),
+                newest: mark(row, 0)?,
+                before: mark(row, 2)?,
             })
         });
         Ok(found.optional()?)
+    }
+
+    /// Returns whether what is seen through a log goes on where the file ends, or the file has part of
+    /// that log already.
+    fn goes_on_from(&self, file: &Mark) -> bool {
+        let is_same = self.newest.log == file.log && self.newest.commits >= file.commits;
+        is_same || self.before == *file
     }
 }
 
@@ -215,19 +245,29 @@ fn count_tables(connection: &Connection) -> Result<i64> {
 }
 
 /// Writes the first mark of a record.
-pub(super) fn first_mark(connection: &Connection, mark: Digest) -> Result<()> {
+pub(super) fn first_mark(connection: &Connection, name: Digest) -> Result<()> {
     connection.execute(
-        "INSERT INTO marks (one, mark, follows) VALUES (1, ?1, ?2)",
-        params![mark.0, Digest([0; 32]).0],
+        "INSERT INTO marks (one, log, commits, follows, followed) VALUES (1, ?1, ?2, ?3, ?2)",
+        params![name.0, FIRST, Digest([0; 32]).0],
     )?;
     Ok(())
 }
 
-/// Writes a new mark over the one that the file holds, which it names.
-fn renew(connection: &Connection, mark: Digest) -> Result<()> {
+/// Begins a log, where so many commits of the log before it are not in the file.
+fn begin(connection: &Connection, name: Digest, missing: i64) -> Result<()> {
     connection
-        .prepare_cached("UPDATE marks SET follows = mark, mark = ?1 WHERE one = 1")?
-        .execute([mark.0])?;
+        .prepare_cached(
+            "UPDATE marks SET follows = log, followed = commits - ?2, log = ?1, commits = ?3 WHERE one = 1",
+        )?
+        .execute(params![name.0, missing, FIRST])?;
+    Ok(())
+}
+
+/// Counts a commit.
+fn count(connection: &Connection) -> Result<()> {
+    connection
+        .prepare_cached("UPDATE marks SET commits = commits + 1 WHERE one = 1")?
+        .execute([])?;
     Ok(())
 }
 
@@ -238,30 +278,47 @@ pub(super) fn empty_log(connection: &Connection) -> Result<bool> {
     Ok(!is_busy)
 }
 
-/// Refuses to read a record through a log that is not its own.
+/// Refuses to go on through a log that is not its own.
 ///
-/// The connection must have read already, so that nobody puts the log into the file meanwhile whose
-/// last connection is closed.
-pub(super) fn must_be_own_log(connection: &Connection, record: &Path) -> Result<()> {
+/// Before any connection that writes: the last of those to be closed puts the log into the file.
+pub(super) fn must_be_own_log(record: &Path) -> Result<()> {
     if is_log_empty(record) {
         return Ok(());
     }
-    // Held until the file was looked at: until then nothing newer gets into it.
-    let snapshot = connection.unchecked_transaction()?;
-    let seen = Marks::of(&snapshot)?;
-    let is_own = match (in_file(record)?, seen) {
-        (Some(file), Some(seen)) => file.mark == seen.mark || file.mark == seen.follows,
-        // Whoever began to make it was killed before anything was recorded.
-        (None, _) => rows::head(&snapshot)? == Head::EMPTY,
-        (Some(_), None) => false,
-    };
-    if is_own {
-        return Ok(());
-    }
-    Err(Fault::ForeignLog {
+    let foreign = || Fault::ForeignLog {
         record: record.to_owned(),
         log: beside(record, LOG),
-    })
+    };
+    if std::fs::metadata(record).map_or(0, |file| file.len()) == 0 {
+        // SQLite would take it away, with all that may be in it.
+        return Err(foreign());
+    }
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(record, flags)?;
+    connection.busy_timeout(BUSY)?;
+    // Held until the file was looked at: until then nothing newer gets into it.
+    let snapshot = connection.unchecked_transaction()?;
+    let seen = Marks::of(&snapshot);
+    let Ok(file) = in_file(record) else {
+        // Not a record, or of another version: that is said by whoever looks at that.
+        return Ok(());
+    };
+    let is_own = match (file, seen) {
+        (Some(file), Ok(Some(seen))) => seen.goes_on_from(&file.newest),
+        // Whoever began to make it was killed before anything was recorded.
+        (None, Ok(_)) => rows::head(&snapshot).is_ok_and(|head| head == Head::EMPTY),
+        (_, Err(Fault::Storage(error))) if is_unavailable(&error) => return Err(error.into()),
+        // The pages do not fit together.
+        (_, Ok(None) | Err(_)) => false,
+    };
+    if is_own { Ok(()) } else { Err(foreign()) }
+}
+
+/// Returns whether the world, and not what stands in the files, prevents somebody from reading.
+fn is_unavailable(error: &rusqlite::Error) -> bool {
+    use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase, Unknown};
+    let code = error.sqlite_error_code();
+    code.is_some_and(|code| !matches!(code, DatabaseCorrupt | NotADatabase | Unknown))
 }
 
 /// Returns whether nothing stands in a log.

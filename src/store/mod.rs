@@ -10,6 +10,7 @@
 //! - `rows`: rows loaded and saved; `derived`: those that follow from entries, saved or not yet;
 //! - `guards`: where a record stands, and whether the log beside it is its own; `doubt`: what became
 //!   of a commit that failed;
+//! - `pace`: whether the wall clock was set;
 //! - `transfer`, `verify`: the record as one file, and everything derived again.
 
 mod derived;
@@ -18,6 +19,7 @@ mod fault;
 mod flush;
 mod guards;
 mod lock;
+mod pace;
 mod rows;
 #[cfg(test)]
 mod tests;
@@ -51,6 +53,7 @@ use crate::units::{Digest, RunId, Time};
 use derived::Derived;
 use guards::Place;
 use lock::Lock;
+use pace::Pace;
 use write::Salts;
 
 type Result<T> = std::result::Result<T, Fault>;
@@ -75,6 +78,7 @@ pub struct Store {
     held: Option<Hold>,
     durability: Durability,
     clock: fn() -> Time,
+    pace: Pace,
     salts: Salts,
     /// How many runs may have changed before derived rows are saved.
     lag_max: usize,
@@ -137,6 +141,7 @@ impl Store {
         let lock = Lock::of(path)?;
         let held = lock.hold()?;
         let mut salts = Salts::new()?;
+        guards::must_be_own_log(path)?;
         let connection = connect_to_write(path, more)?;
         prepare(&connection, path, &mut salts)?;
         let place = Place::of(path)?;
@@ -147,6 +152,7 @@ impl Store {
             held: Some(Hold { lock, place }),
             durability: Durability::Commit,
             clock,
+            pace: Pace::default(),
             salts,
             lag_max: 0,
             cache: Cache::default(),
@@ -156,6 +162,7 @@ impl Store {
     /// Opens a record to read; nothing is written.
     pub fn read(path: &Path) -> Result<Self> {
         may_be_record(path, must_be_file(path)?)?;
+        guards::must_be_own_log(path)?;
         let connection = match connect_to_read(path, path, OpenFlags::empty()) {
             Err(Fault::Storage(error))
                 if is_beyond_writing(&error) && guards::is_log_empty(path) =>
@@ -170,6 +177,7 @@ impl Store {
             held: None,
             durability: Durability::Commit,
             clock: || Time(0),
+            pace: Pace::default(),
             salts: Salts::new()?,
             lag_max: 0,
             cache: Cache::default(),
@@ -327,7 +335,6 @@ fn connect_to_read(path: &Path, name: &Path, more: OpenFlags) -> Result<Connecti
     let connection = Connection::open_with_flags(name, flags)?;
     connection.busy_timeout(BUSY)?;
     recognise(&connection, path)?;
-    guards::must_be_own_log(&connection, path)?;
     Ok(connection)
 }
 
@@ -423,7 +430,6 @@ fn prepare(connection: &Connection, path: &Path, salts: &mut Salts) -> Result<()
     if empty > 0 {
         // Before anything is set: somebody else's database is left as it is.
         recognise(connection, path)?;
-        guards::must_be_own_log(connection, path)?;
     }
     set_up(connection, Durability::Commit)?;
     if empty == 0 {
