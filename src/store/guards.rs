@@ -306,7 +306,8 @@ pub(super) fn must_be_own_log(record: &Path) -> Result<()> {
     let is_own = match (file, seen) {
         (Some(file), Ok(Some(seen))) => seen.goes_on_from(&file.newest),
         // Whoever began to make it was killed before anything was recorded.
-        (None, Ok(_)) => rows::head(&snapshot).is_ok_and(|head| head == Head::EMPTY),
+        (None, Ok(None)) => true,
+        (None, Ok(Some(_))) => rows::head(&snapshot).is_ok_and(|head| head == Head::EMPTY),
         (_, Err(Fault::Storage(error))) if is_unavailable(&error) => return Err(error.into()),
         // The pages do not fit together.
         (_, Ok(None) | Err(_)) => false,
