@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
-use super::common::{Dice, Said};
+use super::common::{Dice, Recipe, Said, Study};
 use super::stage::{Stage, is_there};
 
 /// The calls that change something.
@@ -35,15 +36,19 @@ fn count(stage: &Stage, calls: &[&str]) -> BTreeMap<String, usize> {
     counts
 }
 
-fn traced(stage: &Stage, expression: &str, log: Option<&std::path::Path>) -> Said {
+fn traced(stage: &Stage, expression: &str, log: Option<&Path>) -> Said {
+    trace(&stage.study, &stage.words(), expression, log)
+}
+
+fn trace(study: &Study, words: &[&str], expression: &str, log: Option<&Path>) -> Said {
     let mut command = Command::new("strace");
-    let program = stage.study.command(&stage.words());
+    let program = study.command(words);
     command.args(["-f", "-qq", "-o"]);
-    command.arg(log.unwrap_or(std::path::Path::new("/dev/null")));
+    command.arg(log.unwrap_or(Path::new("/dev/null")));
     command.args(expression.split(' ').flat_map(|part| ["-e", part]));
     command.arg(program.get_program()).args(program.get_args());
-    command.current_dir(&stage.study.base);
-    command.env("LOG", &stage.study.log);
+    command.current_dir(&study.base);
+    command.env("LOG", &study.log);
     Said::of(command.output().unwrap())
 }
 
@@ -177,4 +182,62 @@ fn a_step_whose_call_fails_says_what_is_so() {
 #[ignore = "takes some minutes; the sample runs always"]
 fn a_step_whose_any_call_fails_says_what_is_so() {
     fail_at_calls("all failing calls", None);
+}
+
+/// A session whose writes fail ends, says so, and goes on when it is asked again.
+fn fail_in_sessions(name: &str, count: usize) {
+    if !is_covered() {
+        return;
+    }
+    let mut dice = Dice::new(name);
+    let mut codes: BTreeMap<String, usize> = BTreeMap::new();
+    for round in 0..count {
+        let study = Recipe {
+            attempts: "per_slot = 20\nrerun = [\"unjudged\", \"failed\", \"lost\", \"stale\"]\nstale_after = \"1h\"",
+            ..Recipe::default()
+        }
+        .lay();
+        study.register();
+        let (call, error) = [
+            ("fdatasync", "EIO"),
+            ("pwrite64", "ENOSPC"),
+            ("pwrite64", "EIO"),
+            ("fdatasync", "ENOSPC"),
+        ][round % 4];
+        let at = 1 + dice.below(if call == "pwrite64" { 120 } else { 16 });
+        let more = ["", "+"][round / 4 % 2];
+        let expression = format!("trace={call} inject={call}:error={error}:when={at}{more}");
+        let said = trace(&study, &["run", "study.toml", "--json"], &expression, None);
+        let place = format!("run, {expression}");
+        match said.code {
+            Some(0) => {}
+            Some(1) => *codes.entry(said.error_code()).or_default() += 1,
+            _ => panic!("{place}: {said:?}"),
+        }
+        study.assert_nobody_is_left();
+        let told = said.err.lines().filter_map(|line| {
+            let line = line.strip_prefix("progress    ")?;
+            line.split_once('/')?.0.parse::<u64>().ok()
+        });
+        study.verify();
+        let ended = study.data(&["status"])["standing"]["slots_ended"].as_u64();
+        assert!(ended >= told.max(), "{place}: {ended:?} {said:?}");
+        study.complete();
+        study.verify();
+        let states = study.states();
+        let scored = states.iter().filter(|run| run.1 == "scored");
+        assert_eq!(scored.count(), 8, "{place}: {states:?}");
+    }
+    println!("{name}: {count} sessions; faults {codes:?}");
+}
+
+#[test]
+fn a_session_whose_call_fails_says_so_and_goes_on() {
+    fail_in_sessions("failing sessions", 8);
+}
+
+#[test]
+#[ignore = "takes minutes; the sample runs always"]
+fn a_session_whose_call_fails_says_so_and_goes_on_100() {
+    fail_in_sessions("100 failing sessions", 100);
 }
