@@ -2,7 +2,8 @@
 
 #![allow(
     clippy::unwrap_used,
-    reason = "a test that cannot go on fails where it stands"
+    clippy::print_stdout,
+    reason = "a test that cannot go on fails where it stands, and what is shared prints"
 )]
 
 mod common;

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use rusqlite::{Connection, ErrorCode};
 
-use super::{Durability, Fault, Result, guards, open_to_write, rows};
+use super::open::{Durability, open_to_write};
+use super::{Fault, Result, guards, rows};
 use crate::record::entry::Head;
 
 /// Finds out what became of a commit that failed, through a connection of its own that takes the

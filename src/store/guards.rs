@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 
-use super::{BUSY, Fault, LOG, Result, as_it_stands, beside, rows};
+use super::open::{BUSY, as_it_stands};
+use super::{Fault, LOG, Result, beside, rows};
 use crate::record::entry::Head;
 use crate::units::Digest;
 

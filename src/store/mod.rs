@@ -8,9 +8,8 @@
 //!
 //! - `write`: the one write path; `lock`, `flush`: how it waits for others and for the disk;
 //! - `rows`: rows loaded and saved; `derived`: those that follow from entries, saved or not yet;
-//! - `guards`: where a record stands, and whether the log beside it is its own; `doubt`: what became
-//!   of a commit that failed;
-//! - `pace`: whether the wall clock was set;
+//! - `open`: connections; `guards`: where a record stands, and whether the log beside it is its own;
+//! - `doubt`: what became of a commit that failed; `pace`: whether the wall clock was set;
 //! - `transfer`, `verify`: the record as one file, and everything derived again.
 
 mod derived;
@@ -19,6 +18,7 @@ mod fault;
 mod flush;
 mod guards;
 mod lock;
+mod open;
 mod pace;
 mod rows;
 #[cfg(test)]
@@ -35,11 +35,8 @@ pub use write::{Request, Response, Writer};
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::ffi::OsString;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, Transaction};
 
@@ -53,21 +50,16 @@ use crate::units::{Digest, RunId, Time};
 use derived::Derived;
 use guards::Place;
 use lock::Lock;
+use open::Durability;
 use pace::Pace;
 use write::Salts;
 
 type Result<T> = std::result::Result<T, Fault>;
 
-/// What the file's header says: "preg".
-const APPLICATION_ID: i64 = 0x7072_6567;
-/// The version of the tables.
-const VERSION: i64 = 2;
 /// What SQLite appends to the name of a record for its log.
 const LOG: &str = "-wal";
 /// The shortest page of a database, in bytes.
 const PAGE_MIN: u64 = 512;
-/// How long a connection waits for another's transaction, beyond the lock.
-const BUSY: Duration = Duration::from_secs(60);
 
 /// An open record.
 #[derive(Debug)]
@@ -90,25 +82,6 @@ pub struct Store {
 struct Hold {
     lock: Lock,
     place: Place,
-}
-
-/// When what is committed is on the disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Durability {
-    /// With the commit.
-    Commit,
-    /// Once it has been flushed.
-    Flush,
-}
-
-impl Durability {
-    /// Returns what SQLite calls it.
-    fn synchronous(self) -> &'static str {
-        match self {
-            Self::Commit => "FULL",
-            Self::Flush => "NORMAL",
-        }
-    }
 }
 
 /// What was read last, good as long as nobody else writes.
@@ -142,8 +115,8 @@ impl Store {
         let held = lock.hold()?;
         let mut salts = Salts::new()?;
         guards::must_be_own_log(path)?;
-        let connection = connect_to_write(path, more)?;
-        prepare(&connection, path, &mut salts)?;
+        let connection = open::connect_to_write(path, more)?;
+        open::prepare(&connection, path, &mut salts)?;
         let place = Place::of(path)?;
         drop(held);
         Ok(Self {
@@ -163,11 +136,11 @@ impl Store {
     pub fn read(path: &Path) -> Result<Self> {
         may_be_record(path, must_be_file(path)?)?;
         guards::must_be_own_log(path)?;
-        let connection = match connect_to_read(path, path, OpenFlags::empty()) {
+        let connection = match open::connect_to_read(path, path, OpenFlags::empty()) {
             Err(Fault::Storage(error))
-                if is_beyond_writing(&error) && guards::is_log_empty(path) =>
+                if open::is_beyond_writing(&error) && guards::is_log_empty(path) =>
             {
-                connect_to_read(path, &as_it_stands(path), OpenFlags::SQLITE_OPEN_URI)
+                open::connect_to_read(path, &open::as_it_stands(path), OpenFlags::SQLITE_OPEN_URI)
             }
             connected => connected,
         };
@@ -329,65 +302,11 @@ fn derived<'c>(transaction: &Transaction<'_>, cache: &'c mut Cache) -> Result<&'
     Ok(cache.derived.insert(derived))
 }
 
-/// Opens a connection that only reads, by a path or, with the flag for it, a URI.
-fn connect_to_read(path: &Path, name: &Path, more: OpenFlags) -> Result<Connection> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | more;
-    let connection = Connection::open_with_flags(name, flags)?;
-    connection.busy_timeout(BUSY)?;
-    recognise(&connection, path)?;
-    Ok(connection)
-}
-
-/// Opens a connection that writes.
-fn connect_to_write(path: &Path, more: OpenFlags) -> Result<Connection> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | more;
-    let connection = Connection::open_with_flags(path, flags)?;
-    connection.busy_timeout(BUSY)?;
-    connection.set_prepared_statement_cache_capacity(64);
-    Ok(connection)
-}
-
-/// Opens another connection to a record that is being written.
-fn open_to_write(path: &Path, durability: Durability) -> Result<Connection> {
-    let connection = connect_to_write(path, OpenFlags::empty())?;
-    set_up(&connection, durability)?;
-    recognise(&connection, path)?;
-    Ok(connection)
-}
-
-/// Sets how a connection writes.
-fn set_up(connection: &Connection, durability: Durability) -> Result<()> {
-    connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
-    connection.pragma_update(None, "synchronous", durability.synchronous())?;
-    connection.pragma_update(None, "fullfsync", true)?;
-    connection.pragma_update(None, "checkpoint_fullfsync", true)?;
-    Ok(())
-}
-
-/// Returns whether SQLite could not put its index beside the file, as on a read-only medium.
-fn is_beyond_writing(error: &rusqlite::Error) -> bool {
-    use rusqlite::ErrorCode::{CannotOpen, ReadOnly};
-    matches!(error.sqlite_error_code(), Some(CannotOpen | ReadOnly))
-}
-
 /// Returns the path of a file that stands beside a record.
 fn beside(record: &Path, suffix: &str) -> PathBuf {
     let mut name = record.as_os_str().to_owned();
     name.push(suffix);
     PathBuf::from(name)
-}
-
-/// Returns the URI that opens a file which nobody changes while it is read.
-fn as_it_stands(path: &Path) -> PathBuf {
-    let mut uri = b"file:".to_vec();
-    for byte in path.as_os_str().as_bytes() {
-        match byte {
-            b'%' | b'?' | b'#' => uri.extend(format!("%{byte:02x}").into_bytes()),
-            _ => uri.push(*byte),
-        }
-    }
-    uri.extend(b"?immutable=1");
-    PathBuf::from(OsString::from_vec(uri))
 }
 
 /// Returns the rules of the protocol that was opened last, read again only when it changed.
@@ -420,71 +339,4 @@ fn opened_body(connection: &Connection) -> Result<Option<(String, String)>> {
     };
     let found = rows::entry(connection, seq)?;
     Ok(found.map(|found| (format!("entry {seq}"), found.body)))
-}
-
-/// Sets up a connection that writes, and the tables of a file that has none.
-fn prepare(connection: &Connection, path: &Path, salts: &mut Salts) -> Result<()> {
-    let empty: i64 = connection
-        .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
-        .map_err(|error| foreign(error, path))?;
-    if empty > 0 {
-        // Before anything is set: somebody else's database is left as it is.
-        recognise(connection, path)?;
-    }
-    set_up(connection, Durability::Commit)?;
-    if empty == 0 {
-        let made = connection.unchecked_transaction()?;
-        made.execute_batch(&format!(
-            "PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION}; {}",
-            include_str!("schema.sql")
-        ))?;
-        guards::first_mark(&made, salts.next())?;
-        made.commit()?;
-    }
-    recognise(connection, path)?;
-    if rows::head(connection)? == Head::EMPTY {
-        // A log is known by what the file says, so the file says it before there is any entry.
-        guards::empty_log(connection)?;
-    }
-    Ok(())
-}
-
-/// Refuses a file that is not a record, or is of a newer version.
-fn recognise(connection: &Connection, path: &Path) -> Result<()> {
-    let pragma = |name: &str| {
-        connection.query_row(&format!("PRAGMA {name}"), [], |row| row.get::<_, i64>(0))
-    };
-    let application = pragma("application_id").map_err(|error| foreign(error, path))?;
-    let version = pragma("user_version")?;
-    let tables = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| {
-        row.get::<_, i64>(0)
-    })?;
-    if application == 0 && tables == 0 {
-        // Whoever began to make it was killed before there was anything in it.
-        return Err(Fault::NotFound(path.to_owned()));
-    }
-    if application != APPLICATION_ID {
-        return Err(Fault::NotARecord(path.to_owned()));
-    }
-    if version > VERSION {
-        return Err(Fault::Newer {
-            path: path.to_owned(),
-            found: version,
-            known: VERSION,
-        });
-    }
-    if version < VERSION {
-        return Err(Fault::Older {
-            path: path.to_owned(),
-            found: version,
-        });
-    }
-    Ok(())
-}
-
-fn foreign(error: rusqlite::Error, path: &Path) -> Fault {
-    match error.sqlite_error_code() {
-        Some(rusqlite::ErrorCode::NotADatabase) => Fault::NotARecord(path.to_owned()),
-        _ => error.into(),
-    }
 }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::derived::{self, Derived};
-use super::{Durability, Fault, Flush, Hold, Result, Store, current_rules, doubt, pace, rows};
+use super::open::Durability;
+use super::{Fault, Flush, Hold, Result, Store, current_rules, doubt, pace, rows};
 use crate::engine::command::{Action, Clock, Command};
 use crate::engine::decide::{self, Ruling};
 use crate::engine::evolve;
