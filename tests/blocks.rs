@@ -10,7 +10,9 @@
 mod shipped;
 
 use prereg::engine::blocks::{self, Block};
-use prereg::engine::command::{Action, Cause, Command, Ending, Evidence, Executed, Execution};
+use prereg::engine::command::{
+    Action, Cause, Clock, Command, Ending, Evidence, Executed, Execution,
+};
 use prereg::engine::decide;
 use prereg::engine::event::Event;
 use prereg::engine::evolve;
@@ -56,6 +58,7 @@ impl Study {
     fn give(&mut self, action: Action) {
         let command = Command {
             at: Time(0),
+            clock: Clock::default(),
             actor: "user".to_owned(),
             key: String::new(),
             action,

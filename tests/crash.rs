@@ -224,6 +224,12 @@ fn a_study_survives_kills_at_random_moments_5() {
     kill_at_random("kills 5", 10);
 }
 
+#[test]
+#[ignore = "takes minutes; a sample runs always"]
+fn a_study_survives_200_kills_at_random_moments() {
+    kill_at_random("200 kills", 200);
+}
+
 /// An arm that would go on for long is ended by the session after the one that was killed.
 #[test]
 fn what_a_killed_runner_left_is_ended_first() {

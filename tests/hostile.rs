@@ -713,47 +713,6 @@ fn a_judge_that_is_interrupted_judges_again() {
     assert_state(&worst_run(&study), "scored", None);
 }
 
-#[test]
-fn a_secret_stays_with_the_arm() {
-    const SECRET: &str = "secret-3f9ac1d0e7b24a55";
-    let mut study = Recipe {
-        controls: true,
-        env_pass: "\"PATH\", \"LOG\", \"TOKEN\"",
-        ..against("echo \"$TOKEN\"; printf \"$TOKEN\" > out")
-    }
-    .lay();
-    study.env.insert("TOKEN".to_owned(), SECRET.to_owned());
-    study
-        .env
-        .insert("OTHER".to_owned(), "other-7c1e".to_owned());
-    study.complete();
-    study.data(&["export", "--to", "export.jsonl"]);
-    let mut said_in = Vec::new();
-    for path in files_below(&study.base) {
-        let bytes = fs::read(&path).unwrap();
-        let holds = |text: &str| {
-            bytes
-                .windows(text.len())
-                .any(|window| window == text.as_bytes())
-        };
-        assert!(!holds("other-7c1e"), "{path:?}");
-        if holds(SECRET) {
-            said_in.push(path);
-        }
-    }
-    assert_eq!(said_in.len(), 1, "{said_in:?}");
-    assert_eq!(said_in[0].extension().unwrap(), "stdout");
-    for verb in [
-        &["status"][..],
-        &["status", "--json"],
-        &["show", "1"],
-        &["show", "1", "--json"],
-    ] {
-        let said = study.prereg(verb);
-        assert!(!said.out.contains(SECRET) && !said.err.contains(SECRET));
-    }
-}
-
 /// Runs the binary as somebody who may write nothing here.
 fn as_nobody(study: &Study, arguments: &[&str]) -> Said {
     let mut command = study.command(arguments);

@@ -98,6 +98,9 @@ pub(super) fn status(args: &Status, as_json: bool) -> Result<Reply, Failure> {
             counted(standing.unblinded, "time", "times")
         ));
     }
+    for said in results::clocks(&standing.clock) {
+        text.push_str(&format!("  clock     {said}\n"));
+    }
     match &tally {
         None => text.push_str("  outcomes  sealed until the study has ended\n"),
         Some(tally) => {

@@ -2,10 +2,12 @@
 
 use serde_json::Value;
 
+use crate::engine::slice::Clocks;
 use crate::protocol::model::{Expect, OutcomeKind};
 use crate::report::tally::{
     ArmTally, ControlTally, ControlVerdict, Figure, OutcomeTally, Tally, dollars, percent,
 };
+use crate::units::Micros;
 
 /// Returns the table of outcomes by arm, and the controls.
 pub(super) fn table(tally: &Tally) -> String {
@@ -158,4 +160,25 @@ pub(super) fn counted(count: u64, one: &str, many: &str) -> String {
     } else {
         format!("{count} {many}")
     }
+}
+
+/// Says what was wrong with the clocks that entries were given by; nothing where nothing was.
+pub(super) fn clocks(clock: &Clocks) -> Vec<String> {
+    let seconds = |duration: Micros| Micros::from_seconds(duration.millis() / 1000);
+    let mut said = Vec::new();
+    if clock.behind > 0 {
+        said.push(format!(
+            "{} the time of the one before, because the clock lay behind it, by {} at the most",
+            counted(clock.behind, "entry has", "entries have"),
+            seconds(clock.behind_max)
+        ));
+    }
+    if clock.jumps > 0 {
+        said.push(format!(
+            "the clock was set {} during a session, by {} at the most",
+            counted(clock.jumps, "time", "times"),
+            seconds(clock.jump_max)
+        ));
+    }
+    said
 }

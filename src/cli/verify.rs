@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::anchor;
 use super::args::Verify;
 use super::reply::{Defects, Failure, Reply};
-use super::results::counted;
+use super::results::{self, counted};
 use crate::record::anchor::Proof;
 use crate::record::anchor::expected::{Anchor, Expected, Origin};
 use crate::record::anchor::file::Shown;
@@ -151,6 +151,9 @@ fn verified(audit: &Audit, anchors: &[Checked]) -> Reply {
             "            outcomes were looked at {times} before the study had ended\n"
         ));
     }
+    for said in results::clocks(&standing.clock) {
+        text.push_str(&format!("clock       {said}\n"));
+    }
     text.push_str(&format!(
         "head        {} {}\n",
         audit.head.seq, audit.head.digest
@@ -170,6 +173,7 @@ fn verified(audit: &Audit, anchors: &[Checked]) -> Reply {
         "pilots_before_registration": audit.pilots_before_registration,
         "slots": slots,
         "slots_ended": standing.slots_ended,
+        "clock": standing.clock,
         "anchored": newest,
         "after_anchor": newest.map(|newest| head - newest),
         "anchors": anchors.iter().map(anchor_json).collect::<Vec<_>>(),

@@ -16,12 +16,45 @@ use crate::units::{Digest, Micros, Money, RunId, Time};
 pub struct Command {
     /// When; never earlier than the command before it.
     pub at: Time,
+    /// What was wrong with the clock that it was given by.
+    #[serde(default, skip_serializing_if = "Clock::is_right")]
+    pub clock: Clock,
     /// Who.
     pub actor: String,
     /// The operation's identity: the same key again returns the first answer.
     pub key: String,
     /// What.
     pub action: Action,
+}
+
+/// What was wrong with the clock by which a command was given; nothing decides by it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Clock {
+    /// How far it lay behind the time of the entry before, which is then the time of this one, too.
+    #[serde(skip_serializing_if = "is_none")]
+    pub behind: Micros,
+    /// By how many microseconds it was set forward, or back, since the same session's last entry.
+    #[serde(skip_serializing_if = "is_not")]
+    pub jumped: i64,
+}
+
+impl Clock {
+    /// The least that is worth a word; less than that is how clocks are.
+    pub const WORTH: Micros = Micros::from_seconds(1);
+
+    /// Returns whether nothing was wrong.
+    pub fn is_right(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+fn is_none(duration: &Micros) -> bool {
+    duration.0 == 0
+}
+
+fn is_not(difference: &i64) -> bool {
+    *difference == 0
 }
 
 /// What is asked or reported.

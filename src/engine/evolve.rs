@@ -11,11 +11,23 @@ use crate::units::{RunId, Time};
 
 /// Applies a command that was granted: its events, and what it reported of its run.
 pub fn apply(slice: &mut Slice, command: &Command, events: &[Event]) {
-    slice.standing.at = slice.standing.at.max(command.at);
+    tick(slice, command);
     for event in events {
         evolve(slice, command.at, event);
     }
     keep_report(slice, &command.action);
+}
+
+/// Applies a command that was refused: it was given at its time, and nothing else happened.
+pub fn refused(slice: &mut Slice, command: &Command) {
+    tick(slice, command);
+}
+
+/// Goes on to the time of a command.
+fn tick(slice: &mut Slice, command: &Command) {
+    let standing = &mut slice.standing;
+    standing.at = standing.at.max(command.at);
+    standing.clock.count(command.clock);
 }
 
 /// Applies an event that happened at a time.

@@ -17,7 +17,7 @@ pub use answer::{Answer, Said};
 use answer::{Refused, named};
 use op::{Op, Outcome, Timed, Wanted};
 
-use super::command::{Action, Cause, Command, Ending, Executed};
+use super::command::{Action, Cause, Clock, Command, Ending, Executed};
 use super::decide::{self, Ruling};
 use super::durations;
 use super::ending;
@@ -157,6 +157,7 @@ impl<'r> Rehearsal<'r> {
     fn command(&self, action: Action) -> Command {
         Command {
             at: self.at,
+            clock: Clock::default(),
             actor: self.actor.clone(),
             key: String::new(),
             action,

@@ -8,12 +8,41 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::budget::Cost;
-use super::command::{Cause, Ending, Evidence, Executed, Execution};
+use super::command::{Cause, Clock, Ending, Evidence, Executed, Execution};
 use super::durations::{Middle, Side, Span};
 use super::event::{LaneId, Outcomes, Place};
 use super::facts::{Fact, FactKey};
 use super::outage::{Tally, Window};
-use crate::units::{Digest, RunId, Time};
+use crate::units::{Digest, Micros, RunId, Time};
+
+/// What was wrong with the clocks that the entries of a record were given by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Clocks {
+    /// How many entries have the time of the one before, because the clock lay behind it.
+    pub behind: u64,
+    /// How far it lay behind at the most.
+    pub behind_max: Micros,
+    /// How often the clock was set during a session.
+    pub jumps: u64,
+    /// By how much at the most, forward or back.
+    pub jump_max: Micros,
+}
+
+impl Clocks {
+    /// Returns whether nothing was wrong.
+    pub fn are_right(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Counts what was wrong with the clock of an entry.
+    pub fn count(&mut self, clock: Clock) {
+        self.behind += u64::from(clock.behind.0 > 0);
+        self.behind_max = self.behind_max.max(clock.behind);
+        self.jumps += u64::from(clock.jumped != 0);
+        self.jump_max = self.jump_max.max(Micros(clock.jumped.unsigned_abs()));
+    }
+}
 
 /// What the engine must remember whatever the history: bounded by the protocol.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -21,6 +50,9 @@ use crate::units::{Digest, RunId, Time};
 pub struct Standing {
     /// The time of the newest entry.
     pub at: Time,
+    /// What was wrong with the clocks that entries were given by.
+    #[serde(default, skip_serializing_if = "Clocks::are_right")]
+    pub clock: Clocks,
     /// How many drafts were opened.
     pub draft: u64,
     /// The digest of the protocol that was opened last.

@@ -214,6 +214,13 @@ impl Auditor {
                 "it is earlier than the entry before",
             ));
         }
+        if command.clock.behind.0 > 0 && command.at > self.slice.standing.at {
+            return Err(Divergence::new(
+                Code::ClockDiffers,
+                seq,
+                "it says that its clock lay behind the entry before, and is later than that",
+            ));
+        }
         if seq == 1 && !matches!(command.action, Action::Open { .. }) {
             return Err(Divergence::new(
                 Code::FirstEntry,
@@ -293,7 +300,7 @@ impl Auditor {
             Answer::Granted(events) => events,
             Answer::Refused(_) => {
                 self.refusals += 1;
-                self.slice.standing.at = command.at;
+                evolve::refused(&mut self.slice, &command);
                 return Ok(());
             }
         };

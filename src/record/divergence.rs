@@ -37,6 +37,8 @@ pub enum Code {
     FirstEntry,
     /// Time goes back.
     TimeDecreases,
+    /// What an entry says of its clock does not fit its time.
+    ClockDiffers,
     /// A run whose deadline was noticed was not closed.
     ExpiryMissing,
     /// The registered rules answer the command otherwise.
@@ -67,6 +69,7 @@ impl Code {
             Self::Commitment => "commitment",
             Self::FirstEntry => "first-entry",
             Self::TimeDecreases => "time-decreases",
+            Self::ClockDiffers => "clock-differs",
             Self::ExpiryMissing => "expiry-missing",
             Self::RulingDiffers => "ruling-differs",
             Self::HeadDiffers => "head-differs",

@@ -46,7 +46,7 @@ fn touched(event: &Event) -> Option<RunId> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::command::{Cause, Command};
+    use crate::engine::command::{Cause, Clock, Command};
     use crate::units::Time;
     use std::collections::BTreeMap;
 
@@ -61,6 +61,7 @@ mod tests {
         Body {
             command: Command {
                 at: Time(0),
+                clock: Clock::default(),
                 actor: "user".to_owned(),
                 key: "key".to_owned(),
                 action,

@@ -18,6 +18,7 @@ use std::thread::{Builder, Scope};
 use std::time::Duration;
 
 use super::children::{self, Note};
+use super::clock;
 use super::executor::{self, Assignment, Executor, StepFault};
 use super::process::Interrupt;
 use super::switch;
@@ -221,6 +222,7 @@ pub fn run(
         interrupt: &brake.looks,
         runs: Some(session.runs),
     };
+    store.keep_pace(clock::steady);
     let left = recover(store, &executor, session, was_killed)?;
     let refused = begin(store, &world, session)?;
     let workers = workers(rules, session, left.len());
@@ -232,6 +234,7 @@ pub fn run(
         end: End::Waiting,
         refused,
         fault: None,
+        news: 0,
     };
     let dispatcher = Dispatcher {
         shared: Mutex::new(shared),
@@ -241,6 +244,7 @@ pub fn run(
         session,
         brake,
         observer,
+        told: Mutex::default(),
     };
     dispatcher.work(workers);
     dispatcher.settle()?;
@@ -450,6 +454,14 @@ struct Dispatcher<'a> {
     session: &'a Session<'a>,
     brake: &'a Brake,
     observer: &'a dyn Observer,
+    /// The number of the newest news that was told.
+    told: Mutex<u64>,
+}
+
+/// How far a session has come, and the place of that among all news.
+struct News {
+    number: u64,
+    progress: Progress,
 }
 
 /// What the workers share: the record, what is left over, and how it stands with the others.
@@ -461,6 +473,16 @@ struct Shared<'a> {
     /// The rule that lets this session start nothing.
     refused: Option<Refusal>,
     fault: Option<SessionFault>,
+    /// How many news there were.
+    news: u64,
+}
+
+impl Shared<'_> {
+    fn news(&mut self, progress: Progress) -> News {
+        self.news += 1;
+        let number = self.news;
+        News { number, progress }
+    }
 }
 
 impl Dispatcher<'_> {
@@ -607,9 +629,9 @@ impl Dispatcher<'_> {
             let standing = writer.standing();
             Ok((standing.ended.clone(), self.progress(standing)))
         })?;
-        self.observer.progress(progress);
+        let news = shared.news(progress);
         drop(shared);
-        self.flush.flush()?;
+        self.flush_and_tell(news)?;
         // A run that has ended may let another start.
         self.brake.wake();
         Ok(waiting)
@@ -652,7 +674,7 @@ impl Dispatcher<'_> {
                 let ended = self.session.pilot || standing.completed.is_some();
                 Ok((granted, ended, self.progress(standing)))
             })?;
-            self.observer.progress(progress);
+            let told = shared.news(progress);
             if news {
                 self.brake.wake();
             }
@@ -661,7 +683,7 @@ impl Dispatcher<'_> {
                 Granted::Work(work) => {
                     shared.busy += 1;
                     drop(shared);
-                    self.flush.flush()?;
+                    self.flush_and_tell(told)?;
                     return Ok(Some(work));
                 }
                 Granted::Complete if ended => shared.end = End::Complete,
@@ -676,11 +698,11 @@ impl Dispatcher<'_> {
                 // Whoever sleeps looks once more, and finds the same.
                 self.brake.wake();
                 drop(shared);
-                self.flush.flush()?;
+                self.flush_and_tell(told)?;
                 return Ok(None);
             }
             if news {
-                self.flush.flush()?;
+                self.flush_and_tell(told)?;
             }
             shared = self
                 .brake
@@ -694,6 +716,18 @@ impl Dispatcher<'_> {
                 shared = lock(&self.shared);
             }
         }
+    }
+
+    /// Waits for the disk, and only then tells how far the session has come.
+    fn flush_and_tell(&self, news: News) -> Result<(), Fault> {
+        self.flush.flush()?;
+        let mut told = lock(&self.told);
+        // Another worker may have told what is newer.
+        if *told < news.number {
+            *told = news.number;
+            self.observer.progress(news.progress);
+        }
+        Ok(())
     }
 
     fn is_complete(&self, writer: &Writer<'_>) -> bool {

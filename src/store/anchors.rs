@@ -97,7 +97,7 @@ impl Store {
     /// Returns the head once it is on the disk, so that nothing is published that a power cut undoes.
     pub fn durable_head(&self) -> Result<Head> {
         let head = self.head()?;
-        if super::is_closed(&self.path) {
+        if super::guards::is_log_empty(&self.path) {
             return Ok(head);
         }
         super::Flush::of(&self.path)?.flush()?;

@@ -52,7 +52,7 @@ impl Derived {
             rows::entry(connection, seq)?.ok_or_else(|| broken("it is missing".to_owned()))?;
         let (command, ruling) = entry::unseal(&entry).map_err(broken)?;
         match ruling {
-            Answer::Refused(_) => self.slice.standing.at = command.at,
+            Answer::Refused(_) => evolve::refused(&mut self.slice, &command),
             Answer::Granted(events) => {
                 // What the fold touches, it looks for.
                 loop {

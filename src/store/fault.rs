@@ -17,7 +17,7 @@ pub enum Fault {
     #[error("`{}` is not a record of prereg", .0.display())]
     NotARecord(PathBuf),
     /// The file was written by a newer version.
-    #[error("`{}` has version {found}, and this program knows version {known}; use a newer one", path.display())]
+    #[error("`{}` needs a newer prereg: it has version {found}, and this one knows version {known}", path.display())]
     Newer {
         /// The file.
         path: PathBuf,
@@ -29,6 +29,33 @@ pub enum Fault {
     /// The record is not what was published of it: nothing may be added to it.
     #[error("{0}; put back the record that it was published from")]
     Published(Divergence),
+    /// The file was written before there was a release.
+    #[error("`{}` has version {found}, which was never released; only the prereg that made it reads it", path.display())]
+    Older {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: i64,
+    },
+    /// The log beside a record is not its own.
+    #[error("`{}` is not the log of `{}`, but another record's or an older one; put the right one in its place, or move it away to read the record as it was closed last", log.display(), record.display())]
+    ForeignLog {
+        /// The record.
+        record: PathBuf,
+        /// The log.
+        log: PathBuf,
+    },
+    /// A file of the record is not where it was opened.
+    #[error("`{}` was moved, deleted or replaced while it was open; nothing more is written to it", .0.display())]
+    Moved(PathBuf),
+    /// The record is not on a disk of this machine.
+    #[error("`{}` is on {kind}, where writers cannot be kept apart; keep the record on a local disk (`--db`)", path.display())]
+    NetworkFileSystem {
+        /// The record.
+        path: PathBuf,
+        /// What its file system is called.
+        kind: &'static str,
+    },
     /// A row cannot be read back.
     #[error("the record's row `{row}` cannot be read: {message}; `prereg verify` says more")]
     Row {
@@ -42,6 +69,16 @@ pub enum Fault {
         "the last commit is in doubt ({0}); run the same command again: what happened is kept, and nothing happens twice"
     )]
     InDoubt(rusqlite::Error),
+    /// A commit failed, and did not happen.
+    #[error(
+        "the last commit failed ({0}), and nothing of it is on the record; run the same command again"
+    )]
+    NotCommitted(rusqlite::Error),
+    /// There is no space left.
+    #[error(
+        "no space is left for the record; nothing of the last command is on it: make room, and run the same command again"
+    )]
+    DiskFull,
     /// A flush failed, and whether what was committed is on the disk is not known.
     #[error("`{}` could not be flushed to the disk ({source}); run the same command again: what happened is kept, and nothing happens twice", path.display())]
     NotFlushed {
@@ -71,7 +108,16 @@ pub enum Fault {
     Random(std::io::Error),
     /// The database said no.
     #[error("the record cannot be used: {0}")]
-    Storage(#[from] rusqlite::Error),
+    Storage(rusqlite::Error),
+}
+
+impl From<rusqlite::Error> for Fault {
+    fn from(error: rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            Some(rusqlite::ErrorCode::DiskFull) => Self::DiskFull,
+            _ => Self::Storage(error),
+        }
+    }
 }
 
 impl Fault {
@@ -83,7 +129,13 @@ impl Fault {
             Self::NotARecord(_) => "not-a-record",
             Self::Newer { .. } => "record-newer",
             Self::Published(divergence) => divergence.code.text(),
+            Self::Older { .. } => "record-older",
+            Self::ForeignLog { .. } => "foreign-log",
+            Self::Moved(_) => "record-moved",
+            Self::NetworkFileSystem { .. } => "network-file-system",
             Self::Row { .. } => "row-unreadable",
+            Self::NotCommitted(_) => "not-committed",
+            Self::DiskFull => "disk-full",
             Self::InDoubt(_) | Self::NotFlushed { .. } => "commit-in-doubt",
             Self::Lock { .. } => "record-lock",
             Self::File { .. } => "file",

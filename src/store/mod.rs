@@ -9,13 +9,19 @@
 //! - `write`: the one write path; `lock`, `flush`: how it waits for others and for the disk;
 //! - `rows`: rows loaded and saved; `derived`: those that follow from entries, saved or not yet;
 //! - `anchors`: what was published of a record, kept beside it;
+//! - `open`: connections; `guards`: where a record stands, and whether the log beside it is its own;
+//! - `doubt`: what became of a commit that failed; `pace`: whether the wall clock was set;
 //! - `transfer`, `verify`: the record as one file, and everything derived again.
 
 mod anchors;
 mod derived;
+mod doubt;
 mod fault;
 mod flush;
+mod guards;
 mod lock;
+mod open;
+mod pace;
 mod rows;
 #[cfg(test)]
 mod tests;
@@ -32,11 +38,8 @@ pub use write::{Request, Response, Writer};
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::ffi::OsString;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, Transaction};
 
@@ -48,33 +51,40 @@ use crate::protocol::frame::Task;
 use crate::record::entry::{self, Head};
 use crate::units::{Digest, RunId, Time};
 use derived::Derived;
+use guards::Place;
 use lock::Lock;
+use open::Durability;
+use pace::Pace;
 use write::Salts;
 
 type Result<T> = std::result::Result<T, Fault>;
 
-/// What the file's header says: "preg".
-const APPLICATION_ID: i64 = 0x7072_6567;
-/// The version of the tables.
-const VERSION: i64 = 1;
 /// What SQLite appends to the name of a record for its log.
 const LOG: &str = "-wal";
 /// The shortest page of a database, in bytes.
 const PAGE_MIN: u64 = 512;
-/// How long a connection waits for another's transaction, beyond the lock.
-const BUSY: Duration = Duration::from_secs(60);
 
 /// An open record.
 #[derive(Debug)]
 pub struct Store {
     connection: Connection,
     path: PathBuf,
-    lock: Option<Lock>,
+    /// What a writer holds on to; none where the record is only read.
+    held: Option<Hold>,
+    durability: Durability,
     clock: fn() -> Time,
+    pace: Pace,
     salts: Salts,
     /// How many runs may have changed before derived rows are saved.
     lag_max: usize,
     cache: Cache,
+}
+
+/// What a writer holds on to.
+#[derive(Debug)]
+struct Hold {
+    lock: Lock,
+    place: Place,
 }
 
 /// What was read last, good as long as nobody else writes.
@@ -93,14 +103,13 @@ impl Store {
             Err(Fault::NotFound(_)) => anchors::must_extend(path, None)?,
             checked => checked?,
         }
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
-        Self::connect(path, flags, clock)
+        Self::connect(path, OpenFlags::SQLITE_OPEN_CREATE, clock)
     }
 
     /// Opens a record that exists, to write.
     pub fn open(path: &Path, clock: fn() -> Time) -> Result<Self> {
         Self::may_open(path)?;
-        Self::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, clock)
+        Self::connect(path, OpenFlags::empty(), clock)
     }
 
     /// Refuses a file that is no record, before anything is written to it.
@@ -112,22 +121,25 @@ impl Store {
         }
     }
 
-    fn connect(path: &Path, flags: OpenFlags, clock: fn() -> Time) -> Result<Self> {
+    fn connect(path: &Path, more: OpenFlags, clock: fn() -> Time) -> Result<Self> {
+        guards::must_be_local(path)?;
         let lock = Lock::of(path)?;
         let held = lock.hold()?;
-        let connection =
-            Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
-        connection.busy_timeout(BUSY)?;
-        connection.set_prepared_statement_cache_capacity(64);
-        prepare(&connection, path)?;
+        let mut salts = Salts::new()?;
+        guards::must_be_own_log(path)?;
+        let connection = open::connect_to_write(path, more)?;
+        open::prepare(&connection, path, &mut salts)?;
         anchors::must_extend(path, Some(&connection))?;
+        let place = Place::of(path)?;
         drop(held);
         Ok(Self {
             connection,
             path: path.to_owned(),
-            lock: Some(lock),
+            held: Some(Hold { lock, place }),
+            durability: Durability::Commit,
             clock,
-            salts: Salts::new()?,
+            pace: Pace::default(),
+            salts,
             lag_max: 0,
             cache: Cache::default(),
         })
@@ -136,17 +148,22 @@ impl Store {
     /// Opens a record to read; nothing is written.
     pub fn read(path: &Path) -> Result<Self> {
         may_be_record(path, must_be_file(path)?)?;
-        let connection = match connect_to_read(path, path, OpenFlags::empty()) {
-            Err(Fault::Storage(error)) if is_beyond_writing(&error) && is_closed(path) => {
-                connect_to_read(path, &as_it_stands(path), OpenFlags::SQLITE_OPEN_URI)
+        guards::must_be_own_log(path)?;
+        let connection = match open::connect_to_read(path, path, OpenFlags::empty()) {
+            Err(Fault::Storage(error))
+                if open::is_beyond_writing(&error) && guards::is_log_empty(path) =>
+            {
+                open::connect_to_read(path, &open::as_it_stands(path), OpenFlags::SQLITE_OPEN_URI)
             }
             connected => connected,
         };
         Ok(Self {
             connection: connection?,
             path: path.to_owned(),
-            lock: None,
+            held: None,
+            durability: Durability::Commit,
             clock: || Time(0),
+            pace: Pace::default(),
             salts: Salts::new()?,
             lag_max: 0,
             cache: Cache::default(),
@@ -298,44 +315,11 @@ fn derived<'c>(transaction: &Transaction<'_>, cache: &'c mut Cache) -> Result<&'
     Ok(cache.derived.insert(derived))
 }
 
-/// Opens a connection that only reads, by a path or, with the flag for it, a URI.
-fn connect_to_read(path: &Path, name: &Path, more: OpenFlags) -> Result<Connection> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | more;
-    let connection = Connection::open_with_flags(name, flags)?;
-    connection.busy_timeout(BUSY)?;
-    recognise(&connection, path)?;
-    Ok(connection)
-}
-
-/// Returns whether SQLite could not put its index beside the file, as on a read-only medium.
-fn is_beyond_writing(error: &rusqlite::Error) -> bool {
-    use rusqlite::ErrorCode::{CannotOpen, ReadOnly};
-    matches!(error.sqlite_error_code(), Some(CannotOpen | ReadOnly))
-}
-
-/// Returns whether all of a record is in its file, and nothing in a log beside it.
-fn is_closed(path: &Path) -> bool {
-    std::fs::metadata(beside(path, LOG)).map_or(true, |log| log.len() == 0)
-}
-
 /// Returns the path of a file that stands beside a record.
 fn beside(record: &Path, suffix: &str) -> PathBuf {
     let mut name = record.as_os_str().to_owned();
     name.push(suffix);
     PathBuf::from(name)
-}
-
-/// Returns the URI that opens a file which nobody changes while it is read.
-fn as_it_stands(path: &Path) -> PathBuf {
-    let mut uri = b"file:".to_vec();
-    for byte in path.as_os_str().as_bytes() {
-        match byte {
-            b'%' | b'?' | b'#' => uri.extend(format!("%{byte:02x}").into_bytes()),
-            _ => uri.push(*byte),
-        }
-    }
-    uri.extend(b"?immutable=1");
-    PathBuf::from(OsString::from_vec(uri))
 }
 
 /// Returns the rules of the protocol that was opened last, read again only when it changed.
@@ -368,60 +352,4 @@ fn opened_body(connection: &Connection) -> Result<Option<(String, String)>> {
     };
     let found = rows::entry(connection, seq)?;
     Ok(found.map(|found| (format!("entry {seq}"), found.body)))
-}
-
-/// Sets up a connection that writes, and the tables of a file that has none.
-fn prepare(connection: &Connection, path: &Path) -> Result<()> {
-    let empty: i64 = connection
-        .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
-        .map_err(|error| foreign(error, path))?;
-    if empty > 0 {
-        // Before anything is set: somebody else's database is left as it is.
-        recognise(connection, path)?;
-    }
-    connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
-    connection.pragma_update(None, "synchronous", "FULL")?;
-    connection.pragma_update(None, "fullfsync", true)?;
-    connection.pragma_update(None, "checkpoint_fullfsync", true)?;
-    if empty == 0 {
-        connection.execute_batch(&format!(
-            "BEGIN IMMEDIATE; PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION}; {} COMMIT;",
-            include_str!("schema.sql")
-        ))?;
-    }
-    recognise(connection, path)
-}
-
-/// Refuses a file that is not a record, or is of a newer version.
-fn recognise(connection: &Connection, path: &Path) -> Result<()> {
-    let pragma = |name: &str| {
-        connection.query_row(&format!("PRAGMA {name}"), [], |row| row.get::<_, i64>(0))
-    };
-    let application = pragma("application_id").map_err(|error| foreign(error, path))?;
-    let version = pragma("user_version")?;
-    let tables = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| {
-        row.get::<_, i64>(0)
-    })?;
-    if application == 0 && tables == 0 {
-        // Whoever began to make it was killed before there was anything in it.
-        return Err(Fault::NotFound(path.to_owned()));
-    }
-    if application != APPLICATION_ID {
-        return Err(Fault::NotARecord(path.to_owned()));
-    }
-    if version > VERSION {
-        return Err(Fault::Newer {
-            path: path.to_owned(),
-            found: version,
-            known: VERSION,
-        });
-    }
-    Ok(())
-}
-
-fn foreign(error: rusqlite::Error, path: &Path) -> Fault {
-    match error.sqlite_error_code() {
-        Some(rusqlite::ErrorCode::NotADatabase) => Fault::NotARecord(path.to_owned()),
-        _ => Fault::Storage(error),
-    }
 }

@@ -7,9 +7,11 @@ use std::sync::Arc;
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::derived::{self, Derived};
-use super::{Fault, Flush, Result, Store, current_rules, rows};
-use crate::engine::command::{Action, Command};
+use super::open::Durability;
+use super::{Fault, Flush, Hold, Result, Store, current_rules, doubt, pace, rows};
+use crate::engine::command::{Action, Clock, Command};
 use crate::engine::decide::{self, Ruling};
+use crate::engine::evolve;
 use crate::engine::refusal::Refusal;
 use crate::engine::rules::Rules;
 use crate::engine::slice::{Run, Slice, Standing, State};
@@ -17,7 +19,7 @@ use crate::engine::start::{self, Peek};
 use crate::protocol::frame::Task;
 use crate::record::entry::{self, Answer, Head};
 use crate::record::version;
-use crate::units::{Digest, RunId, Time};
+use crate::units::{Digest, Micros, RunId, Time};
 
 /// What somebody asks for.
 #[derive(Clone, Debug)]
@@ -81,39 +83,60 @@ impl Store {
         work: impl FnOnce(&mut Writer<'_>) -> Result<T>,
         is_kept: impl FnOnce(&T) -> bool,
     ) -> Result<T> {
-        let lock = self
-            .lock
+        let Hold { lock, place } = self
+            .held
             .as_ref()
             .ok_or_else(|| Fault::NotFound(self.path.clone()))?;
         let held = lock.hold()?;
+        let before = place.before(&self.connection)?;
         let transaction = self
             .connection
             .transaction_with_behavior(TransactionBehavior::Immediate)?;
         let head = rows::head(&transaction)?;
+        let name = self.salts.next();
         // Taken: after a fault it is read anew.
         let derived = match self.cache.derived.take() {
             Some(derived) if derived.head == head => derived,
             _ => Derived::read(&transaction)?,
         };
+        let now = (self.clock)();
+        self.pace.note(now);
         let mut writer = Writer {
             connection: &transaction,
             rules: &mut self.cache.rules,
             salts: &mut self.salts,
-            now: (self.clock)(),
+            now,
+            jumped: self.pace.jumped,
             derived,
         };
         let done = work(&mut writer)?;
         if !is_kept(&done) {
             return Ok(done);
         }
+        let jumped = writer.jumped;
         let mut derived = writer.derived;
         if derived.lag() >= self.lag_max {
             derived.save(&transaction)?;
         }
-        transaction.commit().map_err(Fault::InDoubt)?;
-        self.cache.derived = Some(derived);
+        place.mark(&before, &transaction, name)?;
+        match transaction.commit() {
+            Ok(()) => self.cache.derived = Some(derived),
+            Err(error) => {
+                let written = derived.head;
+                let (path, durability) = (&self.path, self.durability);
+                doubt::resolve(&mut self.connection, path, durability, error, written)?;
+            }
+        }
+        self.pace.jumped = jumped;
+        // What was done stands: a mark that cannot be written now guards less, and changes nothing.
+        let _ = place.mark_if_restarted(&before, &self.connection, name);
         drop(held);
         Ok(done)
+    }
+
+    /// Compares the wall clock from now on with one that nobody sets.
+    pub fn keep_pace(&mut self, steady: fn() -> Micros) {
+        self.pace.keep_by(steady);
     }
 
     /// Begins a session: the derived rows of up to so many runs may lag behind the entries, and a
@@ -122,17 +145,23 @@ impl Store {
         // Makes the log, where there is none yet.
         self.settle()?;
         let flush = Flush::of(&self.path)?;
-        self.connection
-            .pragma_update(None, "synchronous", "NORMAL")?;
+        self.be_durable(Durability::Flush)?;
         self.lag_max = lag_max;
         Ok(flush)
     }
 
     /// Ends a session: saves all derived rows, and makes every write durable by itself again.
     pub fn settle(&mut self) -> Result<()> {
-        self.connection.pragma_update(None, "synchronous", "FULL")?;
+        self.be_durable(Durability::Commit)?;
         self.lag_max = 0;
         self.write(|writer| writer.derived.save(writer.connection))
+    }
+
+    fn be_durable(&mut self, durability: Durability) -> Result<()> {
+        self.durability = durability;
+        self.connection
+            .pragma_update(None, "synchronous", durability.synchronous())?;
+        Ok(())
     }
 }
 
@@ -142,6 +171,8 @@ pub struct Writer<'s> {
     rules: &'s mut Option<Arc<Rules>>,
     salts: &'s mut Salts,
     now: Time,
+    /// By how much the clock was set, until an entry says so.
+    jumped: i64,
     derived: Derived,
 }
 
@@ -154,6 +185,10 @@ impl Writer<'_> {
         let key = request.key.unwrap_or_else(|| self.salts.key());
         let command = Command {
             at,
+            clock: Clock {
+                behind: pace::behind(self.now, at),
+                jumped: self.jumped,
+            },
             actor: request.actor,
             key,
             action: request.action,
@@ -177,6 +212,7 @@ impl Writer<'_> {
         let expired = self.ask(|slice| decide::due(rules.as_deref(), slice, &command))?;
         for run in &expired {
             let expiry = Command {
+                clock: Clock::default(),
                 actor: "engine".to_owned(),
                 key: self.salts.key(),
                 action: Action::Expire { run: *run },
@@ -220,6 +256,7 @@ impl Writer<'_> {
         let rules = self.rules()?;
         let command = Command {
             at: self.now.max(self.derived.slice.standing.at),
+            clock: Clock::default(),
             actor: actor.to_owned(),
             key: String::new(),
             action: action.clone(),
@@ -333,6 +370,9 @@ impl Writer<'_> {
             self.salts.next(),
         );
         rows::append(self.connection, &sealed)?;
+        if command.clock.jumped != 0 {
+            self.jumped = 0;
+        }
         self.derived.head = Head {
             seq: sealed.seq,
             digest: sealed.digest,
@@ -344,7 +384,7 @@ impl Writer<'_> {
                     rows::save_draft(self.connection, draft, sealed.seq)?;
                 }
             }
-            Err(_) => self.derived.slice.standing.at = command.at,
+            Err(_) => evolve::refused(&mut self.derived.slice, command),
         }
         Ok((Some(sealed.seq), ruling))
     }
@@ -390,7 +430,8 @@ impl Salts {
         })
     }
 
-    fn next(&mut self) -> Digest {
+    /// Returns random bytes that nobody else has.
+    pub(super) fn next(&mut self) -> Digest {
         self.count += 1;
         Digest::of(&[b"prereg-random/1\n", &self.seed, &self.count.to_be_bytes()])
     }

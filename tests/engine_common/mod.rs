@@ -17,7 +17,7 @@ pub mod random;
 pub mod random_rules;
 pub mod words;
 
-use prereg::engine::command::{Action, Command};
+use prereg::engine::command::{Action, Clock, Command};
 use prereg::engine::decide::{self, Ruling};
 use prereg::engine::event::Event;
 use prereg::engine::evolve;
@@ -103,6 +103,7 @@ impl<'d> World<'d> {
     pub fn command(&self, action: Action) -> Command {
         Command {
             at: self.at,
+            clock: Clock::default(),
             actor: "user:tester".to_owned(),
             key: String::new(),
             action,

@@ -738,6 +738,7 @@ fn forge(kind: &Kind, past: &Past, forgery: &mut Forgery, seq: u64) -> bool {
                 return false;
             };
             let command = Command {
+                clock: prereg::engine::command::Clock::default(),
                 at: past.slice.standing.at,
                 actor: "user:forger".to_owned(),
                 key: format!("forged-{seq}"),

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use prereg::engine::attempts::{Fate, Resume, resumes};
 use prereg::engine::command::{
-    Action, Cause, Command, Ending, Evidence, Executed, Execution, Judged,
+    Action, Cause, Clock, Command, Ending, Evidence, Executed, Execution, Judged,
 };
 use prereg::engine::decide::{self, Ruling};
 use prereg::engine::event::Event;
@@ -193,6 +193,7 @@ fn fate(run: &Run) -> Fate {
 fn command(action: Action) -> Command {
     Command {
         at: Time(0),
+        clock: Clock::default(),
         actor: "user".to_owned(),
         key: String::new(),
         action,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
 use prereg::engine::attempts::Fate;
-use prereg::engine::command::{Action, Cause, Command};
+use prereg::engine::command::{Action, Cause, Clock, Command};
 use prereg::engine::decide;
 use prereg::engine::preflight::{self, Status};
 use prereg::engine::refusal::Refusal;
@@ -177,6 +177,7 @@ impl Matrix {
     fn may_begin(&mut self, statuses: &Value) -> Result<bool, Ended> {
         let command = Command {
             at: Time(0),
+            clock: Clock::default(),
             actor: "user".to_owned(),
             key: String::new(),
             action: Action::Session {},

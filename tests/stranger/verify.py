@@ -102,8 +102,11 @@ def check_form(body):
     if not isinstance(value, dict) or set(value) != {"command", "ruling", "sealed"}:
         raise ValueError("the body has other keys")
     command, ruling, sealed = value["command"], value["ruling"], value["sealed"]
-    if set(command) != {"action", "actor", "at", "key"} or not isinstance(command["at"], int):
+    if set(command) - {"clock"} != {"action", "actor", "at", "key"} or not isinstance(command["at"], int):
         raise ValueError("the command has other keys")
+    clock = command.get("clock", {"behind": 1})
+    if not clock or set(clock) - {"behind", "jumped"} or not all(type(one) is int and one for one in clock.values()):
+        raise ValueError("the clock is none")
     if len(ruling) != 1 or not isinstance(ruling.get("granted", ruling.get("refused")), (list, dict)):
         raise ValueError("the ruling is none")
     if not all(is_digest(one) for one in sealed.values()):

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::engine::budget::Cost;
-use crate::engine::command::{Action, Cause, Command, Ending, Executed};
+use crate::engine::command::{Action, Cause, Clock, Command, Ending, Executed};
 use crate::engine::decide::{self, Ruling};
 use crate::engine::ending;
 use crate::engine::event::Event;
@@ -93,6 +93,7 @@ impl World {
     fn command(&self, action: Action) -> Command {
         Command {
             at: self.at,
+            clock: Clock::default(),
             actor: String::new(),
             key: String::new(),
             action,

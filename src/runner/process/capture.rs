@@ -3,6 +3,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, PipeReader, Write};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
@@ -130,6 +131,8 @@ impl<'a> Capture<'a> {
                 OpenOptions::new()
                     .write(true)
                     .create_new(true)
+                    // What an arm prints may be a secret of whoever runs the study.
+                    .mode(0o600)
                     .open(self.path)?,
             ),
         };

@@ -1,0 +1,378 @@
+//! What is looked at before a record is trusted: where it stands, and whose log stands beside it.
+//!
+//! SQLite lays the pages of any log that stands beside a file over the file's own. Nothing in a log
+//! says which file it belongs to, so the record does: the first commit of every log gives it a new
+//! name, and says up to which commit of which log the file goes; every other commit is counted. A log
+//! that does not go on where the file ends is another record's, or an older one of this record.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
+
+use super::open::{BUSY, as_it_stands};
+use super::{Fault, LOG, Result, beside, rows};
+use crate::record::entry::Head;
+use crate::units::Digest;
+
+/// How long the header of a log is.
+const LOG_HEADER: usize = 32;
+/// What commits are counted from: from here on a number takes as many bytes as the next.
+const FIRST: i64 = 1 << 40;
+/// File systems that other machines share, or that answer for one, by what `statfs` calls them.
+/// SQLite's locks and shared memory cannot be relied on there.
+const NETWORK: &[(u32, &str)] = &[
+    (0x6969, "NFS"),
+    (0x517B, "SMB"),
+    (0xFE53_4D42, "SMB"),
+    (0xFF53_4D42, "CIFS"),
+    (0x564C, "NCP"),
+    (0x0102_1997, "9p"),
+    (0x6573_5546, "FUSE"),
+    (0x00C3_6400, "Ceph"),
+    (0x0BD0_0BD0, "Lustre"),
+    (0x5346_414F, "AFS"),
+    (0x6B41_4653, "AFS"),
+    (0x7375_7245, "Coda"),
+    (0x0116_1970, "GFS2"),
+    (0x7461_636F, "OCFS2"),
+    (0x4750_4653, "GPFS"),
+    (0x1983_0326, "BeeGFS"),
+    (0x2003_0528, "OrangeFS"),
+    (0xAAD7_AAEA, "PanFS"),
+    (0x786F_4256, "VirtualBox's shared folders"),
+    (0xBACB_ACBC, "VMware's shared folders"),
+];
+
+/// Returns the name of a network file system, by what `statfs` calls it.
+fn network(magic: u32) -> Option<&'static str> {
+    let found = NETWORK.iter().find(|(known, _)| *known == magic);
+    found.map(|(_, name)| *name)
+}
+
+/// Refuses to write a record on a network file system.
+pub(super) fn must_be_local(record: &Path) -> Result<()> {
+    let folder = match record.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    // A link leads elsewhere; what is not there yet will be in its folder.
+    let place = if record.exists() { record } else { folder };
+    // Where this cannot be asked, opening says why.
+    let kind = magic_of(place).and_then(network);
+    match kind {
+        Some(kind) => Err(Fault::NetworkFileSystem {
+            path: record.to_owned(),
+            kind,
+        }),
+        None => Ok(()),
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn magic_of(place: &Path) -> Option<u32> {
+    let found = rustix::fs::statfs(place).ok()?;
+    u32::try_from(found.f_type & 0xFFFF_FFFF).ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn magic_of(_place: &Path) -> Option<u32> {
+    None
+}
+
+/// A file, whatever it is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Identity {
+    device: u64,
+    inode: u64,
+}
+
+impl Identity {
+    fn of(path: &Path) -> io::Result<Self> {
+        let found = std::fs::metadata(path)?;
+        Ok(Self {
+            device: found.dev(),
+            inode: found.ino(),
+        })
+    }
+}
+
+/// The files that a connection writes, as they were when it was opened.
+#[derive(Debug)]
+pub(super) struct Place {
+    file: (PathBuf, Identity),
+    log: (PathBuf, Identity),
+    /// SQLite has no locks on the log: a handle of our own loses none.
+    handle: File,
+}
+
+/// How a log stood before a transaction.
+#[derive(Debug)]
+pub(super) struct Before {
+    salts: Option<[u8; 8]>,
+    changes: u64,
+}
+
+impl Place {
+    /// Remembers the files of a connection that has read from them.
+    pub(super) fn of(record: &Path) -> Result<Self> {
+        let known = |path: PathBuf| match Identity::of(&path) {
+            Ok(identity) => Ok((path, identity)),
+            Err(source) => Err(Fault::file(&path, source)),
+        };
+        let log = known(beside(record, LOG))?;
+        Ok(Self {
+            file: known(record.to_owned())?,
+            handle: File::open(&log.0).map_err(|source| Fault::file(&log.0, source))?,
+            log,
+        })
+    }
+
+    /// Refuses to go on where somebody moved, deleted or replaced a file: what is written then goes
+    /// where nobody looks for it.
+    fn must_stand(&self) -> Result<()> {
+        for (path, identity) in [&self.file, &self.log] {
+            if Identity::of(path).ok() != Some(*identity) {
+                return Err(Fault::Moved(path.clone()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at the files before a transaction.
+    pub(super) fn before(&self, connection: &Connection) -> Result<Before> {
+        self.must_stand()?;
+        Ok(Before {
+            salts: self.salts()?,
+            changes: connection.total_changes(),
+        })
+    }
+
+    /// Marks what a transaction is about to commit; `name` is what a log is called that begins with it.
+    pub(super) fn mark(
+        &self,
+        before: &Before,
+        transaction: &Connection,
+        name: Digest,
+    ) -> Result<()> {
+        if transaction.total_changes() == before.changes {
+            // Nothing changed, and nothing is to be written.
+            return Ok(());
+        }
+        if before.salts.is_some() {
+            count(transaction)
+        } else {
+            begin(transaction, name, 0)
+        }
+    }
+
+    /// Marks a log that SQLite began anew, from its start, with what was just committed.
+    pub(super) fn mark_if_restarted(
+        &self,
+        before: &Before,
+        connection: &Connection,
+        name: Digest,
+    ) -> Result<()> {
+        match (before.salts, self.salts()?) {
+            // That commit was counted, and is not in the file.
+            (Some(old), Some(new)) if old != new => begin(connection, name, 1),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns what tells this log from the one before it in the same file; nothing of an empty one.
+    fn salts(&self) -> Result<Option<[u8; 8]>> {
+        let mut header = [0; LOG_HEADER];
+        match self.handle.read_exact_at(&mut header, 0) {
+            Ok(()) => Ok(header[16..24].try_into().ok()),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
+            Err(source) => Err(Fault::file(&self.log.0, source)),
+        }
+    }
+}
+
+/// A log, and how many of its commits are meant.
+#[derive(Debug, PartialEq, Eq)]
+struct Mark {
+    log: Digest,
+    commits: i64,
+}
+
+/// What a record says of its log.
+#[derive(Debug)]
+struct Marks {
+    /// The newest commit.
+    newest: Mark,
+    /// The newest commit of the log before this one.
+    before: Mark,
+}
+
+impl Marks {
+    /// Reads what a connection sees; nothing where there are no tables yet.
+    fn of(connection: &Connection) -> Result<Option<Self>> {
+        if count_tables(connection)? == 0 {
+            return Ok(None);
+        }
+        let mut statement = connection
+            .prepare_cached("SELECT log, commits, follows, followed FROM marks WHERE one = 1")?;
+        let mark = |row: &Row<'_>, at: usize| {
+            Ok::<_, rusqlite::Error>(Mark {
+                log: Digest(row.get(at)?),
+                commits: row.get(at + 1)?,
+            })
+        };
+        let found = statement.query_row([], |row| {
+            Ok(Self {
+                newest: mark(row, 0)?,
+                before: mark(row, 2)?,
+            })
+        });
+        Ok(found.optional()?)
+    }
+
+    /// Returns whether what is seen through a log goes on where the file ends, or the file has part of
+    /// that log already.
+    fn goes_on_from(&self, file: &Mark) -> bool {
+        let is_same = self.newest.log == file.log && self.newest.commits >= file.commits;
+        is_same || self.before == *file
+    }
+}
+
+fn count_tables(connection: &Connection) -> Result<i64> {
+    let count = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0));
+    Ok(count?)
+}
+
+/// Writes the first mark of a record.
+pub(super) fn first_mark(connection: &Connection, name: Digest) -> Result<()> {
+    connection.execute(
+        "INSERT INTO marks (one, log, commits, follows, followed) VALUES (1, ?1, ?2, ?3, ?2)",
+        params![name.0, FIRST, Digest([0; 32]).0],
+    )?;
+    Ok(())
+}
+
+/// Begins a log, where so many commits of the log before it are not in the file.
+fn begin(connection: &Connection, name: Digest, missing: i64) -> Result<()> {
+    connection
+        .prepare_cached(
+            "UPDATE marks SET follows = log, followed = commits - ?2, log = ?1, commits = ?3 WHERE one = 1",
+        )?
+        .execute(params![name.0, missing, FIRST])?;
+    Ok(())
+}
+
+/// Counts a commit.
+fn count(connection: &Connection) -> Result<()> {
+    connection
+        .prepare_cached("UPDATE marks SET commits = commits + 1 WHERE one = 1")?
+        .execute([])?;
+    Ok(())
+}
+
+/// Puts all of a log into the file, and empties it; says whether nobody's reading prevented that.
+pub(super) fn empty_log(connection: &Connection) -> Result<bool> {
+    let is_busy: bool =
+        connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
+    Ok(!is_busy)
+}
+
+/// Refuses to go on through a log that is not its own.
+///
+/// Before any connection that writes: the last of those to be closed puts the log into the file.
+pub(super) fn must_be_own_log(record: &Path) -> Result<()> {
+    if is_log_empty(record) {
+        return Ok(());
+    }
+    let foreign = || Fault::ForeignLog {
+        record: record.to_owned(),
+        log: beside(record, LOG),
+    };
+    if std::fs::metadata(record).map_or(0, |file| file.len()) == 0 {
+        // SQLite would take it away, with all that may be in it.
+        return Err(foreign());
+    }
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(record, flags)?;
+    connection.busy_timeout(BUSY)?;
+    // Held until the file was looked at: until then nothing newer gets into it.
+    let snapshot = connection.unchecked_transaction()?;
+    let seen = Marks::of(&snapshot);
+    let Ok(file) = in_file(record) else {
+        // Not a record, or of another version: that is said by whoever looks at that.
+        return Ok(());
+    };
+    let is_own = match (file, seen) {
+        (Some(file), Ok(Some(seen))) => seen.goes_on_from(&file.newest),
+        // Whoever began to make it was killed before anything was recorded.
+        (None, Ok(None)) => true,
+        (None, Ok(Some(_))) => rows::head(&snapshot).is_ok_and(|head| head == Head::EMPTY),
+        (_, Err(Fault::Storage(error))) if is_unavailable(&error) => return Err(error.into()),
+        // The pages do not fit together.
+        (_, Ok(None) | Err(_)) => false,
+    };
+    if is_own { Ok(()) } else { Err(foreign()) }
+}
+
+/// Returns whether the world, and not what stands in the files, prevents somebody from reading.
+fn is_unavailable(error: &rusqlite::Error) -> bool {
+    use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase, Unknown};
+    let code = error.sqlite_error_code();
+    code.is_some_and(|code| !matches!(code, DatabaseCorrupt | NotADatabase | Unknown))
+}
+
+/// Returns whether nothing stands in a log.
+pub(super) fn is_log_empty(record: &Path) -> bool {
+    std::fs::metadata(beside(record, LOG)).map_or(true, |log| log.len() == 0)
+}
+
+/// Reads the marks that the file itself holds, without its log.
+///
+/// Through SQLite all the same: a file that is closed by hand loses the locks of this process.
+fn in_file(record: &Path) -> Result<Option<Marks>> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_URI;
+    let file = Connection::open_with_flags(as_it_stands(record), flags)?;
+    // Whoever puts a log into a file may have said how long it will be before it is so long.
+    file.pragma_update(None, "writable_schema", true)?;
+    Marks::of(&file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn network_file_systems_are_known_by_their_magic() {
+        for (magic, name) in [
+            (0x6969, "NFS"),
+            (0xFF53_4D42, "CIFS"),
+            (0x0102_1997, "9p"),
+            (0x6573_5546, "FUSE"),
+            (0x00C3_6400, "Ceph"),
+            (0x0BD0_0BD0, "Lustre"),
+        ] {
+            assert_eq!(network(magic), Some(name));
+        }
+        // ext4, xfs, btrfs, tmpfs, overlay, zfs, f2fs.
+        for magic in [
+            0xEF53,
+            0x5846_5342,
+            0x9123_683E,
+            0x0102_1994,
+            0x794C_7630,
+            0x2FC1_2FC1,
+            0xF2F5_2010,
+        ] {
+            assert_eq!(network(magic), None, "{magic:x}");
+        }
+    }
+
+    #[test]
+    fn a_local_folder_is_let_through() {
+        must_be_local(Path::new("a record that is not there")).unwrap();
+    }
+}
