@@ -1,9 +1,11 @@
 //! The only room that prints, parses arguments and chooses exit codes.
 
 mod args;
+mod by_hand;
 mod elsewhere;
 mod exit;
 mod explain;
+mod export;
 mod input;
 mod inspect;
 mod looks;
@@ -16,6 +18,7 @@ pub mod render;
 mod reply;
 mod results;
 mod run;
+mod seal;
 
 mod study;
 
@@ -93,7 +96,8 @@ fn execute(cli: &Cli) -> Result<Reply, Failure> {
         Verb::Status(args) => inspect::status(args, cli.json),
         Verb::Show(args) => inspect::show(args),
         Verb::Verify(args) => inspect::verify(args),
-        Verb::Export(args) => inspect::export(args, cli.json),
+        Verb::Export(args) => export::export(args, cli.json),
+        Verb::Import(args) => export::import(args),
         Verb::Claim(args) => elsewhere::claim(args),
     }
 }

@@ -67,6 +67,13 @@ pub(super) enum Failure {
         /// What is going on.
         message: String,
     },
+    /// What is asked for cannot be had as things stand.
+    Declined {
+        /// The stable code.
+        code: &'static str,
+        /// What to do.
+        message: String,
+    },
     /// Something broke.
     Fault {
         /// The stable code.
@@ -105,9 +112,11 @@ pub(super) struct Defects {
 
 impl From<Fault> for Failure {
     fn from(fault: Fault) -> Self {
-        Self::Fault {
-            code: fault.code(),
-            message: fault.to_string(),
+        let (code, message) = (fault.code(), fault.to_string());
+        match fault {
+            Fault::Exists(_) => Self::Usage { code, message },
+            Fault::SealedExport(_) => Self::Declined { code, message },
+            _ => Self::Fault { code, message },
         }
     }
 }
@@ -152,7 +161,7 @@ impl Failure {
         match self {
             Self::Usage { .. } => Exit::Usage,
             Self::Defects(_) => Exit::Defect,
-            Self::Refused { .. } | Self::Busy { .. } => Exit::Refusal,
+            Self::Refused { .. } | Self::Busy { .. } | Self::Declined { .. } => Exit::Refusal,
             Self::Fault { .. } => Exit::Fault,
             Self::Interrupted { .. } => Exit::Interrupted,
             Self::Diverged { .. } => Exit::Divergence,
@@ -162,7 +171,9 @@ impl Failure {
     fn text(&self) -> String {
         match self {
             Self::Usage { code, message } => format!("usage[{code}]: {message}\n"),
-            Self::Busy { code, message } => format!("refused[{code}]: {message}\n"),
+            Self::Busy { code, message } | Self::Declined { code, message } => {
+                format!("refused[{code}]: {message}\n")
+            }
             Self::Fault { code, message } => format!("fault[{code}]: {message}\n"),
             Self::Interrupted { message } => format!("interrupted {message}\n"),
             Self::Defects(found) => {
@@ -199,7 +210,7 @@ impl Failure {
             Self::Usage { code, message } => {
                 json!({ "error": { "kind": "usage", "code": code, "message": message } })
             }
-            Self::Busy { code, message } => {
+            Self::Busy { code, message } | Self::Declined { code, message } => {
                 json!({ "error": { "kind": "refusal", "code": code, "message": message } })
             }
             Self::Fault { code, message } => {

@@ -80,6 +80,9 @@ pub struct Standing {
     pub stopped: Option<Stopped>,
     /// How often sealed outcomes were looked at.
     pub unblinded: u64,
+    /// How many commands were refused, of those whose refusal is recorded.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub refusals: u64,
 }
 
 impl Standing {

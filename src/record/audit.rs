@@ -277,7 +277,7 @@ impl Auditor {
             Answer::Granted(events) => events,
             Answer::Refused(_) => {
                 self.refusals += 1;
-                self.slice.standing.at = command.at;
+                evolve::refuse(&mut self.slice, command.at);
                 return Ok(());
             }
         };

@@ -6,7 +6,7 @@
 //! (salt and values) is kept beside the entry and left out of an export while outcomes are sealed.
 //!
 //! - `entry`: bodies, digests, commitments;
-//! - `export`: entries as lines of text;
+//! - `export`: entries as lines of text; `statement`, `prml`: the registration in the forms of others;
 //! - `version`: whether what a writer saw still stands;
 //! - `audit`: the chain checked and every ruling decided again;
 //! - `divergence`: what an audit can find.
@@ -15,4 +15,6 @@ pub mod audit;
 pub mod divergence;
 pub mod entry;
 pub mod export;
+pub mod prml;
+pub mod statement;
 pub mod version;

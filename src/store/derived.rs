@@ -10,7 +10,7 @@ use super::{Fault, Result, rows};
 use crate::engine::command::{Action, Command};
 use crate::engine::event::Event;
 use crate::engine::evolve;
-use crate::engine::facts::{Fact, FactKey};
+use crate::engine::facts::{Fact, FactKey, FactKind};
 use crate::engine::slice::{Changed, Missing, Row, Run, Slice};
 use crate::record::entry::{self, Answer, Head};
 use crate::units::RunId;
@@ -51,20 +51,30 @@ impl Derived {
         let entry =
             rows::entry(connection, seq)?.ok_or_else(|| broken("it is missing".to_owned()))?;
         let (command, ruling) = entry::unseal(&entry).map_err(broken)?;
+        self.follow(connection, &command, &ruling)
+    }
+
+    /// Folds what an entry says.
+    pub(super) fn follow(
+        &mut self,
+        connection: &Connection,
+        command: &Command,
+        ruling: &Answer,
+    ) -> Result<()> {
         match ruling {
-            Answer::Refused(_) => self.slice.standing.at = command.at,
+            Answer::Refused(_) => evolve::refuse(&mut self.slice, command.at),
             Answer::Granted(events) => {
                 // What the fold touches, it looks for.
                 loop {
                     let mut trial = self.slice.clone();
-                    evolve::apply(&mut trial, &command, &events);
+                    evolve::apply(&mut trial, command, events);
                     let missing = trial.missing();
                     if missing.is_empty() {
                         break;
                     }
                     self.load(connection, missing)?;
                 }
-                self.fold(&command, &events);
+                self.fold(command, events);
             }
         }
         Ok(())
@@ -143,6 +153,14 @@ impl Derived {
         debug_assert!(self.slice.missing().is_empty(), "{events:?}");
     }
 
+    /// Returns a run, as it is saved or has become since.
+    pub(super) fn run(&self, connection: &Connection, run: RunId) -> Result<Option<Run>> {
+        match self.is_changed(run) {
+            true => Ok(self.slice.run(run).cloned()),
+            false => rows::run(connection, run),
+        }
+    }
+
     /// Returns whether a run changed since it was saved.
     pub(super) fn is_changed(&self, run: RunId) -> bool {
         self.slice.changed.runs.contains(&run)
@@ -196,23 +214,12 @@ pub(super) fn each_row(
     derived: &Derived,
     mut each: impl FnMut(Row),
 ) -> Result<()> {
-    let Changed { lanes, facts, .. } = &derived.slice.changed;
-    let mut window = |key: FactKey, fact: Fact| {
+    let Changed { lanes, .. } = &derived.slice.changed;
+    each_fact_of(connection, derived, FactKind::Window, |key, fact| {
         if let (FactKey::Window(window), Fact::Window(tally)) = (key, fact) {
             each(Row::Window(window, tally));
         }
-    };
-    rows::each_window(connection, |key, fact| {
-        if !facts.contains(&key) {
-            window(key, fact);
-        }
-        Ok::<(), Fault>(())
     })?;
-    for key in facts {
-        if let Some(fact) = derived.slice.fact(key) {
-            window(key.clone(), fact.clone());
-        }
-    }
     rows::each_lane(connection, |id, lane| {
         if !lanes.contains(&id) {
             each(Row::Lane(id, lane));
@@ -225,6 +232,28 @@ pub(super) fn each_row(
         }
     }
     each_run(connection, derived, |run| each(Row::Run(Box::new(run))))
+}
+
+/// Hands every fact of a kind to a function, as it is saved or has become since.
+pub(super) fn each_fact_of(
+    connection: &Connection,
+    derived: &Derived,
+    kind: FactKind,
+    mut each: impl FnMut(FactKey, Fact),
+) -> Result<()> {
+    let facts = &derived.slice.changed.facts;
+    rows::each_fact_of(connection, kind, |key, fact| {
+        if !facts.contains(&key) {
+            each(key, fact);
+        }
+        Ok::<(), Fault>(())
+    })?;
+    for key in facts.iter().filter(|key| key.kind() == Some(kind)) {
+        if let Some(fact) = derived.slice.fact(key) {
+            each(key.clone(), fact.clone());
+        }
+    }
+    Ok(())
 }
 
 /// Hands every run to a function, in order: as it is saved, or as it has become since.

@@ -24,6 +24,12 @@ pub enum Fault {
         /// The newest version that is known.
         known: i64,
     },
+    /// An import would write over something.
+    #[error("`{}` exists; name a new file with --to", .0.display())]
+    Exists(PathBuf),
+    /// An import lacks what the record needs.
+    #[error("`{}` leaves sealed values out, and a record needs them; export it again once the study has ended, or with --unblind, which is recorded", .0.display())]
+    SealedExport(PathBuf),
     /// A row cannot be read back.
     #[error("the record's row `{row}` cannot be read: {message}; `prereg verify` says more")]
     Row {
@@ -77,6 +83,8 @@ impl Fault {
             Self::NotFile(_) => "not-file",
             Self::NotARecord(_) => "not-a-record",
             Self::Newer { .. } => "record-newer",
+            Self::Exists(_) => "file-exists",
+            Self::SealedExport(_) => "sealed-export",
             Self::Row { .. } => "row-unreadable",
             Self::InDoubt(_) | Self::NotFlushed { .. } => "commit-in-doubt",
             Self::Lock { .. } => "record-lock",

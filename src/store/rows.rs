@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use super::fault::Fault;
 use crate::engine::durations::{Side, Span};
 use crate::engine::event::LaneId;
-use crate::engine::facts::{Fact, FactKey};
+use crate::engine::facts::{Fact, FactKey, FactKind};
 use crate::engine::outage::Window;
 use crate::engine::slice::{Cell, Lane, Lookup, Run, Slice, Standing, Turn};
 use crate::record::entry::{Entry, Head};
@@ -67,6 +67,28 @@ pub(super) fn each_entry<E: From<Fault>>(
         each(read_entry(row).map_err(Fault::from)?)?;
     }
     Ok(())
+}
+
+/// Returns what a function finds first in the entries after one.
+pub(super) fn find_after<T>(
+    connection: &Connection,
+    seq: u64,
+    mut find: impl FnMut(&Entry) -> std::result::Result<Option<T>, String>,
+) -> Result<Option<T>> {
+    let mut statement = connection
+        .prepare("SELECT seq, digest, body, opening FROM entries WHERE seq > ?1 ORDER BY seq")?;
+    let mut rows = statement.query([signed(seq)])?;
+    while let Some(row) = rows.next()? {
+        let entry = read_entry(row)?;
+        let found = find(&entry).map_err(|message| Fault::Row {
+            row: format!("entry {}", entry.seq),
+            message,
+        })?;
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    Ok(None)
 }
 
 fn read_entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
@@ -334,26 +356,35 @@ pub(super) fn each_fact<E: From<Fault>>(
     connection: &Connection,
     each: impl FnMut(FactKey, Fact) -> std::result::Result<(), E>,
 ) -> std::result::Result<(), E> {
-    each_selected(connection, "SELECT key, fact FROM facts", each)
+    each_selected(connection, "SELECT key, fact FROM facts", [], each)
 }
 
-/// Hands every fact about a window to a function.
-pub(super) fn each_window<E: From<Fault>>(
+/// Hands every fact of a kind to a function.
+pub(super) fn each_fact_of<E: From<Fault>>(
     connection: &Connection,
+    kind: FactKind,
     each: impl FnMut(FactKey, Fact) -> std::result::Result<(), E>,
 ) -> std::result::Result<(), E> {
+    let kind = match kind {
+        FactKind::Window => "window",
+        FactKind::Deviation => "deviation",
+        FactKind::Void => "void",
+        FactKind::Unblinding => "unblinding",
+    };
     // A semicolon comes right after a colon.
-    let sql = "SELECT key, fact FROM facts WHERE key > '{\"window\":' AND key < '{\"window\";'";
-    each_selected(connection, sql, each)
+    let bounds = [':', ';'].map(|end| format!("{{\"{kind}\"{end}"));
+    let sql = "SELECT key, fact FROM facts WHERE key > ?1 AND key < ?2";
+    each_selected(connection, sql, bounds, each)
 }
 
 fn each_selected<E: From<Fault>>(
     connection: &Connection,
     sql: &str,
+    values: impl rusqlite::Params,
     mut each: impl FnMut(FactKey, Fact) -> std::result::Result<(), E>,
 ) -> std::result::Result<(), E> {
     let mut statement = connection.prepare(sql).map_err(Fault::from)?;
-    let mut rows = statement.query([]).map_err(Fault::from)?;
+    let mut rows = statement.query(values).map_err(Fault::from)?;
     while let Some(row) = rows.next().map_err(Fault::from)? {
         let columns = || Ok((row.get(0)?, row.get(1)?));
         let (key, fact): (String, String) = columns().map_err(Fault::Storage)?;

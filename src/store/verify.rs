@@ -12,7 +12,7 @@ use crate::engine::event::LaneId;
 use crate::engine::slice::{Lane, Run, Slice, Standing};
 use crate::record::audit::{Audit, Auditor, Filed};
 use crate::record::divergence::{Code, Divergence};
-use crate::record::entry::Head;
+use crate::record::entry::{Entry, Head};
 use crate::record::export::{self, Header, HeaderFault};
 
 /// What a verification came to.
@@ -27,7 +27,7 @@ pub enum Verification {
 }
 
 /// Why a verification ended early.
-enum End {
+pub(super) enum End {
     Diverged(Divergence),
     Fault(Fault),
 }
@@ -84,7 +84,7 @@ pub fn verify(path: &Path) -> Result<Verification, Fault> {
     let verified = if magic[..read] == *b"SQLite format 3\0" {
         record(path)
     } else {
-        exported(path).map(Some)
+        exported(path, |_| Ok(()), |_| Ok(())).map(Some)
     };
     match verified {
         Ok(Some(audit)) => Ok(Verification::Verified(Box::new(audit))),
@@ -224,7 +224,12 @@ fn compare_tables(connection: &Connection, standing: &Standing, folded: &Slice) 
     Ok(())
 }
 
-fn exported(path: &Path) -> Result<Audit, End> {
+/// Verifies an export; hands its header on, and every entry once it is checked.
+pub(super) fn exported(
+    path: &Path,
+    begin: impl FnOnce(&Header) -> Result<(), Fault>,
+    mut each: impl FnMut(&Entry) -> Result<(), Fault>,
+) -> Result<Audit, End> {
     let file = File::open(path).map_err(|source| Fault::file(path, source))?;
     let mut lines = Lines {
         reader: BufReader::with_capacity(1 << 18, file),
@@ -245,6 +250,7 @@ fn exported(path: &Path) -> Result<Audit, End> {
             known: i64::from(export::VERSION),
         }),
     })?;
+    begin(&header)?;
     let mut auditor = if header.sealed {
         Auditor::default()
     } else {
@@ -262,6 +268,7 @@ fn exported(path: &Path) -> Result<Audit, End> {
                 "the header says that openings are left out, and one stands here".to_owned(),
             ));
         }
+        each(&entry)?;
     }
     let audit = auditor.finish()?;
     if (audit.head.seq, audit.head.digest) != (header.entries, header.head) {

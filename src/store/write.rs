@@ -10,6 +10,7 @@ use super::derived::{self, Derived};
 use super::{Fault, Flush, Result, Store, current_rules, rows};
 use crate::engine::command::{Action, Command};
 use crate::engine::decide::{self, Ruling};
+use crate::engine::evolve;
 use crate::engine::refusal::Refusal;
 use crate::engine::rules::Rules;
 use crate::engine::slice::{Run, Slice, Standing, State};
@@ -18,6 +19,11 @@ use crate::protocol::frame::Task;
 use crate::record::entry::{self, Answer, Head};
 use crate::record::version;
 use crate::units::{Digest, RunId, Time};
+
+/// How many digits of a made up key are random for the process.
+const PROCESS_DIGITS: usize = 24;
+/// How many digits of it, or more, are counted.
+const COUNT_DIGITS: usize = 8;
 
 /// What somebody asks for.
 #[derive(Clone, Debug)]
@@ -344,7 +350,7 @@ impl Writer<'_> {
                     rows::save_draft(self.connection, draft, sealed.seq)?;
                 }
             }
-            Err(_) => self.derived.slice.standing.at = command.at,
+            Err(_) => evolve::refuse(&mut self.derived.slice, command.at),
         }
         Ok((Some(sealed.seq), ruling))
     }
@@ -382,7 +388,7 @@ impl Salts {
             .and_then(|mut file| file.read_exact(&mut seed))
             .map_err(Fault::Random)?;
         let mut process = Digest::of(&[b"prereg-process/1\n", &seed]).to_string();
-        process.truncate(24);
+        process.truncate(PROCESS_DIGITS);
         Ok(Self {
             seed,
             process,
@@ -398,6 +404,18 @@ impl Salts {
     /// Returns a key that nobody else has: random for the process, counted within it.
     fn key(&mut self) -> String {
         self.count += 1;
-        format!("{}-{:08}", self.process, self.count)
+        format!("{}-{:0COUNT_DIGITS$}", self.process, self.count)
     }
+}
+
+/// Returns whether a key has the form of those that are made up, which nobody repeats.
+pub(super) fn is_made_up(key: &str) -> bool {
+    let Some((process, count)) = key.split_once('-') else {
+        return false;
+    };
+    let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    process.len() == PROCESS_DIGITS
+        && process.bytes().all(is_hex)
+        && count.len() >= COUNT_DIGITS
+        && count.bytes().all(|byte| byte.is_ascii_digit())
 }
