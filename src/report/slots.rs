@@ -144,8 +144,10 @@ impl<'a> Slots<'a> {
 
     fn set(&mut self, position: u64, became: Became) {
         let slot = usize::try_from(position).ok();
-        if let Some(slot) = slot.and_then(|slot| self.became.get_mut(slot)) {
-            *slot = became;
+        // A run that was live when its block was voided for good changes nothing any more.
+        match slot.and_then(|slot| self.became.get_mut(slot)) {
+            None | Some(Became::Void) => {}
+            Some(slot) => *slot = became,
         }
     }
 
