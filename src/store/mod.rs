@@ -9,7 +9,7 @@
 //! - `write`: the one write path; `lock`, `flush`: how it waits for others and for the disk;
 //! - `rows`: rows loaded and saved; `derived`: those that follow from entries, saved or not yet;
 //! - `transfer`, `import`, `verify`: the record as one file, a record again, everything derived again;
-//! - `tables`: slots and runs as rows of text.
+//! - `said`: what was done by hand; `tables`: slots and runs as rows of text.
 
 mod derived;
 mod fault;
@@ -17,6 +17,7 @@ mod flush;
 mod import;
 mod lock;
 mod rows;
+mod said;
 mod tables;
 #[cfg(test)]
 mod tests;
@@ -42,14 +43,11 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags, Transaction};
 
 use crate::engine::blocks::{self, Block, Flag};
-use crate::engine::command::Command;
-use crate::engine::event::Event;
-use crate::engine::facts::{Fact, FactKey, FactKind, Said};
 use crate::engine::rules::Rules;
-use crate::engine::slice::{Row, Run, Slice, Standing, State};
+use crate::engine::slice::{Row, Run, Slice, Standing};
 use crate::engine::start::{self, Peek};
 use crate::protocol::frame::Task;
-use crate::record::entry::{self, Answer, Head};
+use crate::record::entry::{self, Head};
 use crate::units::{Digest, RunId, Time};
 use derived::Derived;
 use lock::Lock;
@@ -252,56 +250,6 @@ impl Store {
         let derived = derived(&snapshot, &mut self.cache)?;
         derived::each_row(&snapshot, derived, each)?;
         Ok(derived.slice.standing.clone())
-    }
-}
-
-impl Store {
-    /// Returns the entry that registered the protocol.
-    pub fn registered(&self) -> Result<Option<(Head, Command)>> {
-        let Some(draft) = rows::last_draft(&self.connection)? else {
-            return Ok(None);
-        };
-        // Pilots may stand between the draft and its registration.
-        rows::find_after(&self.connection, draft, |found| {
-            let (command, ruling) = entry::unseal(found)?;
-            let events = match &ruling {
-                Answer::Granted(events) => events.as_slice(),
-                Answer::Refused(_) => &[],
-            };
-            let is_it = |event: &Event| matches!(event, Event::Registered { .. });
-            let head = Head {
-                seq: found.seq,
-                digest: found.digest,
-            };
-            Ok(events.iter().any(is_it).then_some((head, command)))
-        })
-    }
-
-    /// Returns what was done by hand, of a kind, in order.
-    pub fn said(&mut self, kind: FactKind) -> Result<Vec<(FactKey, Said)>> {
-        let snapshot = self.connection.unchecked_transaction()?;
-        let derived = derived(&snapshot, &mut self.cache)?;
-        let mut found = Vec::new();
-        derived::each_fact_of(&snapshot, derived, kind, |key, fact| {
-            if let Fact::Said(said) = fact {
-                found.push((key, said));
-            }
-        })?;
-        found.sort_by(|(a, x), (b, y)| (x.at, a).cmp(&(y.at, b)));
-        Ok(found)
-    }
-
-    /// Returns how the block of a run was voided, if that is what became of the run.
-    pub fn void_of(&mut self, run: &Run) -> Result<Option<Said>> {
-        let Some(place) = run.place.filter(|_| run.state == State::Void) else {
-            return Ok(None);
-        };
-        let key = FactKey::Void(place.block, place.voids + 1);
-        let found = self.ask(|_, slice| slice.fact(&key).cloned())?;
-        Ok(match found.flatten() {
-            Some(Fact::Said(said)) => Some(said),
-            _ => None,
-        })
     }
 }
 
