@@ -8,7 +8,7 @@ use crate::engine::counts::Filled;
 use crate::engine::event::LaneId;
 use crate::engine::outage::{self, Tally, Window};
 use crate::engine::rules::Rules;
-use crate::engine::slice::{Run, State};
+use crate::engine::slice::{Seated, State};
 
 /// Seats the runs of the registered plan; windows come before runs, and runs in the order of their numbers.
 #[derive(Debug)]
@@ -58,10 +58,10 @@ impl<'a> Seats<'a> {
     }
 
     /// Returns where a run stands.
-    pub(super) fn seat(&mut self, run: &Run) -> Option<Seat> {
+    pub(super) fn seat(&mut self, run: &Seated) -> Option<Seat> {
         let place = run.place.filter(|place| place.lane.is_registered())?;
         let arm = self.rules.protocol().arm(&run.arm)?;
-        let fate = Fate::of(run);
+        let fate = Fate::told(run.state, run.cause);
         let at = match place.by_counts {
             true => At::Rank(place.lane, self.rank(place.lane, arm, run, fate)?),
             false if run.state == State::Void => return None,
@@ -70,7 +70,7 @@ impl<'a> Seats<'a> {
         Some(Seat { arm, at, fate })
     }
 
-    fn rank(&mut self, lane: LaneId, arm: usize, run: &Run, fate: Fate) -> Option<Filled> {
+    fn rank(&mut self, lane: LaneId, arm: usize, run: &Seated, fate: Fate) -> Option<Filled> {
         let stopped = run.stopped_in();
         if stopped.is_some_and(|window| self.outages.contains(&window)) {
             return None;

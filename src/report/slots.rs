@@ -8,7 +8,7 @@ use super::seats::{At, Seats};
 use super::tally::VOID;
 use crate::engine::attempts::Fate;
 use crate::engine::rules::Rules;
-use crate::engine::slice::{Lane, Row, Run};
+use crate::engine::slice::{Lane, Row, Seated};
 use crate::protocol::plan::{Plan, Slot};
 use crate::units::RunId;
 
@@ -100,7 +100,7 @@ impl<'a> Slots<'a> {
                 self.lane(id.number, lane);
             }
             Row::Lane(..) => {}
-            Row::Run(run) => self.run(run),
+            Row::Run(run) => self.seat(&Seated::of(run)),
         }
     }
 
@@ -118,7 +118,8 @@ impl<'a> Slots<'a> {
         }
     }
 
-    fn run(&mut self, run: &Run) {
+    /// Takes a run, by what says where it stands.
+    pub fn seat(&mut self, run: &Seated) {
         let Some(seat) = self.seats.seat(run) else {
             return;
         };

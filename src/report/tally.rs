@@ -17,7 +17,7 @@ use crate::engine::attempts::Fate;
 use crate::engine::counts::Filled;
 use crate::engine::event::Outcomes;
 use crate::engine::rules::Rules;
-use crate::engine::slice::{Lane, Row, Run, Standing};
+use crate::engine::slice::{Lane, Row, Run, Seated, Standing};
 use crate::protocol::model::{Expect, Outcome, OutcomeKind};
 
 /// Everything that is counted.
@@ -184,7 +184,7 @@ impl<'a> Counter<'a> {
         if run.place.is_none() {
             return self.run_of_control(run);
         }
-        let Some(seat) = self.seats.seat(&run) else {
+        let Some(seat) = self.seats.seat(&Seated::of(&run)) else {
             return;
         };
         match seat.at {

@@ -5,13 +5,14 @@
 //! that are missing, so nobody ever sees them lag, and a killed session loses nothing.
 
 use rusqlite::Connection;
+use serde::de::DeserializeOwned;
 
 use super::{Fault, Result, rows};
 use crate::engine::command::{Action, Command};
 use crate::engine::event::Event;
 use crate::engine::evolve;
 use crate::engine::facts::{Fact, FactKey, FactKind};
-use crate::engine::slice::{Changed, Missing, Row, Run, Slice};
+use crate::engine::slice::{Changed, Missing, Row, Run, Seated, Slice};
 use crate::record::entry::{self, Answer, Head};
 use crate::units::RunId;
 
@@ -214,6 +215,16 @@ pub(super) fn each_row(
     derived: &Derived,
     mut each: impl FnMut(Row),
 ) -> Result<()> {
+    each_row_before_runs(connection, derived, &mut each)?;
+    each_run(connection, derived, |run| each(Row::Run(Box::new(run))))
+}
+
+/// Hands windows and lanes to a function.
+pub(super) fn each_row_before_runs(
+    connection: &Connection,
+    derived: &Derived,
+    mut each: impl FnMut(Row),
+) -> Result<()> {
     let Changed { lanes, .. } = &derived.slice.changed;
     each_fact_of(connection, derived, FactKind::Window, |key, fact| {
         if let (FactKey::Window(window), Fact::Window(tally)) = (key, fact) {
@@ -231,7 +242,7 @@ pub(super) fn each_row(
             each(Row::Lane(*id, lane.clone()));
         }
     }
-    each_run(connection, derived, |run| each(Row::Run(Box::new(run))))
+    Ok(())
 }
 
 /// Hands every fact of a kind to a function, as it is saved or has become since.
@@ -260,18 +271,42 @@ pub(super) fn each_fact_of(
 pub(super) fn each_run(
     connection: &Connection,
     derived: &Derived,
-    mut each: impl FnMut(Run),
+    each: impl FnMut(Run),
+) -> Result<()> {
+    each_merged(connection, derived, |run: &Run| run.run, Run::clone, each)
+}
+
+/// Hands to a function what says where each run stands, in order.
+pub(super) fn each_seated(
+    connection: &Connection,
+    derived: &Derived,
+    each: impl FnMut(Seated),
+) -> Result<()> {
+    each_merged(
+        connection,
+        derived,
+        |seated: &Seated| seated.run,
+        Seated::of,
+        each,
+    )
+}
+
+fn each_merged<T: DeserializeOwned>(
+    connection: &Connection,
+    derived: &Derived,
+    number: impl Fn(&T) -> RunId,
+    part: impl Fn(&Run) -> T,
+    mut each: impl FnMut(T),
 ) -> Result<()> {
     let changed = derived
         .changed_runs()
-        .filter_map(|run| derived.slice.run(run).cloned());
+        .filter_map(|run| derived.slice.run(run).map(&part));
     let mut changed = changed.peekable();
-    rows::each_run(connection, |run| {
-        match changed.next_if(|newer| newer.run == run.run) {
+    rows::each_facts(connection, |saved| {
+        match changed.next_if(|newer| number(newer) == number(&saved)) {
             Some(newer) => each(newer),
-            None => each(run),
+            None => each(saved),
         }
-        Ok::<(), Fault>(())
     })?;
     changed.for_each(each);
     Ok(())
