@@ -108,7 +108,7 @@ impl<'a> Slots<'a> {
         self.waiting
             .extend(lane.again.keys().copied().chain(lane.next));
         let voids_max = self.rules.protocol().attempts.voids_max;
-        if number >= self.plan.lanes() || !voids_max.is_some_and(|most| lane.voids > most) {
+        if number >= self.plan.lanes() || voids_max.is_none_or(|most| lane.voids <= most) {
             return;
         }
         let mut position = Some(self.plan.lane_start(number));
