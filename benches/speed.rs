@@ -56,13 +56,14 @@ fn main() {
     if !std::env::args().any(|argument| argument == "--bench") {
         return;
     }
-    let all: [(&str, fn()); 6] = [
+    let all: [(&str, fn()); 7] = [
         ("launch", launch),
         ("transaction", transaction),
         ("cold-start", cold_start),
         ("resume", resume),
         ("large", large),
         ("model", model),
+        ("exports", exports),
     ];
     let asked: Vec<String> = std::env::args()
         .skip(1)
@@ -166,30 +167,7 @@ fn transaction() {
     );
     const COUNT: u64 = 500;
     let folder = TempDir::new_in(".").unwrap();
-    study(folder.path(), 20_000);
-    let text = fs::read_to_string(folder.path().join("speed.toml")).unwrap();
-    let checked = check::check(
-        text.as_bytes(),
-        &prereg::folder::DiskFolder::at(folder.path()),
-    )
-    .unwrap();
-    let registration = checked.registration.digest();
-    let tasks: Vec<_> = checked
-        .tasks
-        .iter()
-        .map(|task| task.fields.clone())
-        .collect();
-    let mut store = Store::create(&folder.path().join("speed.prereg.db"), clock::now).unwrap();
-    store
-        .write(|writer| {
-            writer.apply(request(Action::Open {
-                text,
-                registration: Box::new(checked.registration),
-                tasks,
-            }))?;
-            writer.apply(request(Action::Register { registration }))
-        })
-        .unwrap();
+    let mut store = registered(folder.path(), 20_000);
     let mut next = 1;
     let ours = || {
         let started = Instant::now();
@@ -211,6 +189,76 @@ fn transaction() {
         started.elapsed().as_secs_f64() / COUNT as f64
     };
     compare("beside a bare commit", 2.0, ours, theirs);
+}
+
+/// Registers a study of runs that do nothing.
+fn registered(folder: &Path, tasks: usize) -> Store {
+    study(folder, tasks);
+    let text = fs::read_to_string(folder.join("speed.toml")).unwrap();
+    let checked = check::check(text.as_bytes(), &prereg::folder::DiskFolder::at(folder)).unwrap();
+    let registration = checked.registration.digest();
+    let tasks: Vec<_> = checked
+        .tasks
+        .iter()
+        .map(|task| task.fields.clone())
+        .collect();
+    let mut store = Store::create(&folder.join("speed.prereg.db"), clock::now).unwrap();
+    store
+        .write(|writer| {
+            writer.apply(request(Action::Open {
+                text,
+                registration: Box::new(checked.registration),
+                tasks,
+            }))?;
+            writer.apply(request(Action::Register { registration }))
+        })
+        .unwrap();
+    store
+}
+
+/// The whole record and its tables, beside the same rows as the shell of SQLite writes them.
+fn exports() {
+    const TASKS: usize = 50_000;
+    println!("exports of {TASKS} tasks x 2 arms, beside the CSV of the sqlite3 shell");
+    if !installed("sqlite3") {
+        return;
+    }
+    let folder = TempDir::new_in(".").unwrap();
+    let mut store = registered(folder.path(), TASKS);
+    let mut next = 1;
+    let all = |writer: &mut Writer<'_>| {
+        for _ in 0..=2 * TASKS {
+            turn(writer, &mut next)?;
+        }
+        Ok(())
+    };
+    store.write(all).unwrap();
+    drop(store);
+    let prereg = env!("CARGO_BIN_EXE_prereg");
+    let record = folder.path().join("speed.prereg.db");
+    let into_file = |mut run: Command| {
+        run.stdout(fs::File::create(folder.path().join("out")).unwrap());
+        time(run)
+    };
+    for (form, rows) in [
+        ("", "entries"),
+        ("--csv runs", "runs"),
+        ("--csv slots", "runs"),
+    ] {
+        let ours = || {
+            into_file(command(&format!(
+                "{prereg} export {form} {}",
+                record.display()
+            )))
+        };
+        let theirs = || {
+            let mut shell = Command::new("sqlite3");
+            shell.args(["-csv", "-header"]).arg(&record);
+            shell.arg(format!("SELECT * FROM {rows}"));
+            into_file(shell)
+        };
+        compare(&format!("export {form} beside {rows}"), 0.8, ours, theirs);
+    }
 }
 
 fn turn(writer: &mut Writer<'_>, next: &mut u64) -> Result<(), prereg::store::Fault> {

@@ -86,6 +86,9 @@ impl Time {
 
     /// Returns RFC 3339 in UTC to the microsecond; such texts compare as their moments do.
     pub fn precise(self) -> String {
+        if let Some(text) = self.written_out() {
+            return text;
+        }
         let beyond = if self.0 < 0 {
             jiff::Timestamp::MIN
         } else {
@@ -93,6 +96,48 @@ impl Time {
         };
         let time = jiff::Timestamp::from_microsecond(self.0).unwrap_or(beyond);
         format!("{time:.6}")
+    }
+
+    /// Writes the years that have four digits; tables hold several times a row.
+    fn written_out(self) -> Option<String> {
+        const DAY: i64 = 86_400_000_000;
+        let (day, rest) = (self.0.div_euclid(DAY), self.0.rem_euclid(DAY));
+        // Years begin in March, so that the day that comes and goes is the last one; eras have 400 of them.
+        let since_march = day + 719_468;
+        let (era, of_era) = (
+            since_march.div_euclid(146_097),
+            since_march.rem_euclid(146_097),
+        );
+        let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+        let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+        let from_march = (5 * of_year + 2) / 153;
+        let day = of_year - (153 * from_march + 2) / 5 + 1;
+        let month = if from_march < 10 {
+            from_march + 3
+        } else {
+            from_march - 9
+        };
+        let year = era * 400 + year_of_era + i64::from(month <= 2);
+        if !(0..=9998).contains(&year) {
+            return None;
+        }
+        let mut text = *b"0000-00-00T00:00:00.000000Z";
+        for (at, width, number) in [
+            (0, 4, year),
+            (5, 2, month),
+            (8, 2, day),
+            (11, 2, rest / 3_600_000_000),
+            (14, 2, rest / 60_000_000 % 60),
+            (17, 2, rest / 1_000_000 % 60),
+            (20, 6, rest % 1_000_000),
+        ] {
+            let mut number = number;
+            for digit in text[at..at + width].iter_mut().rev() {
+                *digit += u8::try_from(number % 10).unwrap_or_default();
+                number /= 10;
+            }
+        }
+        String::from_utf8(text.to_vec()).ok()
     }
 
     /// Returns RFC 3339 in UTC to the millisecond.
@@ -496,6 +541,12 @@ mod tests {
         ] {
             assert_eq!(text.parse(), Ok(Time(us)), "{text}");
             assert_eq!(Time(us).to_string(), text);
+        }
+        let mut moment = -62_300_000_000_000_000_i64;
+        while moment < 253_402_000_000_000_000 {
+            let text = format!("{:.6}", jiff::Timestamp::from_microsecond(moment).unwrap());
+            assert_eq!(Time(moment).precise(), text);
+            moment += 3_217_654_321_987;
         }
         assert_eq!("1970-01-01T00:00:00.5Z".parse(), Ok(Time(500_000)));
         assert_eq!("1970-01-01T00:00:00.000001Z".parse(), Ok(Time(1)));

@@ -35,6 +35,7 @@ fn help_of_every_verb() {
         "show",
         "verify",
         "export",
+        "import",
         "claim",
     ];
     let mut lines = vec!["--help".to_owned(), "--version".to_owned()];

@@ -32,6 +32,9 @@ fn a_refusal_and_no_news_change_nothing() {
         if silent && given.expired.is_empty() {
             let mut known = before.slice.clone();
             known.standing.at = after.slice.standing.at;
+            let refusal = given.ruling.as_ref().err();
+            let counts = refusal.is_some_and(|refusal| refusal.is_recorded());
+            known.standing.refusals += u64::from(counts);
             assert_eq!(known, after.slice, "{wanted:?}");
         }
     });

@@ -22,26 +22,61 @@ use prereg::engine::slice::{Row, Run, Slice, State};
 use prereg::protocol::model::{
     CauseWord, ErrorsIn, Outage, OutageWindow, ScoreWord, Serial, Voids,
 };
+use prereg::report::slots::Slots;
 use prereg::report::tally::{ControlVerdict, Counter, Figure, Tally};
 use prereg::units::Share;
 
-/// Counts what a record held whole says, as the store hands it out.
-fn tally(rules: &Rules, slice: &Slice) -> Tally {
-    let mut counter = Counter::new(rules);
+/// Hands what a record held whole says to a function, as the store hands it out.
+fn each_row(slice: &Slice, mut each: impl FnMut(Row)) {
     for (key, fact) in &slice.facts {
         if let (FactKey::Window(window), Some(Fact::Window(tally))) = (key, fact) {
-            counter.add(Row::Window(*window, tally.clone()));
+            each(Row::Window(*window, tally.clone()));
         }
     }
     for (id, lane) in &slice.lanes {
         if let Some(lane) = lane {
-            counter.add(Row::Lane(*id, lane.clone()));
+            each(Row::Lane(*id, lane.clone()));
         }
     }
     for run in slice.runs.values().flatten() {
-        counter.add(Row::Run(Box::new(run.clone())));
+        each(Row::Run(Box::new(run.clone())));
     }
-    counter.finish(&slice.standing)
+}
+
+fn tally(rules: &Rules, slice: &Slice) -> Tally {
+    let mut counter = Counter::new(rules);
+    each_row(slice, |row| counter.add(row));
+    let tally = counter.finish(&slice.standing);
+    assert_slots_agree(rules, slice, &tally);
+    tally
+}
+
+/// The slots one by one say what is counted of them.
+fn assert_slots_agree(rules: &Rules, slice: &Slice, tally: &Tally) {
+    if slice.standing.registered.is_none() {
+        return;
+    }
+    let plan = rules.plan_of(slice, true);
+    let mut slots = Slots::new(rules, &plan);
+    each_row(slice, |row| slots.add(&row));
+    let (mut all, mut scored, mut causes) = (0, 0, BTreeMap::new());
+    for (slot, became) in slots.iter() {
+        assert_eq!(slot.position, all);
+        all += 1;
+        scored += u64::from(became.status() == "scored");
+        let run = became.last().and_then(|run| slice.run(run));
+        if let Some(run) = run {
+            let arm = usize::try_from(slot.arm).unwrap();
+            assert_eq!(run.arm, rules.protocol().arms[arm].id);
+        }
+        if became.status() == "unjudged" {
+            let cause = run.and_then(|run| run.cause).map(|cause| cause.text());
+            let cause = became.reason().or(cause).unwrap();
+            *causes.entry(cause).or_insert(0_u64) += 1;
+        }
+    }
+    assert_eq!((all, scored), (tally.slots, tally.scored));
+    assert_eq!(causes, tally.causes);
 }
 
 /// What is counted of slots.

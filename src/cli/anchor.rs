@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::args::{Anchor, HeadLine};
 use super::elsewhere::request;
+use super::export::write_whole;
 use super::input;
-use super::inspect::write_whole;
 use super::operator::{is_news, told};
 use super::reply::{Failure, Reply};
 use super::study::{apply, find_record};

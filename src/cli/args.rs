@@ -134,9 +134,16 @@ pub(super) enum Verb {
         after_help = "Examples:\n  prereg verify study.prereg.db\n  prereg verify study.export.jsonl --anchor head.anchor\n  prereg verify study.export.jsonl --anchor head.txt --anchor head.tsr --ca authority.pem"
     )]
     Verify(Verify),
-    /// Writes the whole record as one file.
-    #[command(after_help = "Example:\n  prereg export study.prereg.db --to study.export.jsonl")]
+    /// Writes the whole record as one file, or tables and statements of it.
+    #[command(
+        after_help = "Examples:\n  prereg export study.prereg.db --to study.export.jsonl\n  prereg export --csv slots --to slots.csv     one row a slot; runs: one row a run\n  prereg export --in-toto                      the registration as an in-toto statement\n  prereg export --prml                         the primary comparison as a PRML manifest"
+    )]
     Export(Export),
+    /// Makes a record again from an export, and verifies it on the way.
+    #[command(
+        after_help = "Examples:\n  prereg import study.export.jsonl\n  prereg import study.export.jsonl --to copy.prereg.db"
+    )]
+    Import(Import),
     /// For arms: claims that the run's work is done, or not.
     #[command(after_help = "Examples, inside a run:\n  prereg claim done\n  prereg claim failed")]
     Claim(Claim),
@@ -626,8 +633,39 @@ pub(super) struct Export {
     /// The file to write; without it, standard output.
     #[arg(long, value_name = "FILE")]
     pub to: Option<PathBuf>,
+    /// Writes a table: one row a slot, or one row a run.
+    #[arg(long, value_name = "TABLE", group = "form")]
+    pub csv: Option<Rows>,
+    /// Writes what is registered as an in-toto statement.
+    #[arg(long, group = "form")]
+    pub in_toto: bool,
+    /// Writes the primary comparison as a PRML manifest.
+    #[arg(long, group = "form")]
+    pub prml: bool,
+    /// Which treatment the manifest is about, where several are registered.
+    #[arg(long, value_name = "ARM", requires = "prml")]
+    pub treatment: Option<String>,
     #[command(flatten)]
     pub looks: Looks,
+}
+
+/// What a table has a row for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Rows {
+    /// Each registered slot.
+    Slots,
+    /// Each run.
+    Runs,
+}
+
+/// `import`
+#[derive(Debug, Args)]
+pub(super) struct Import {
+    /// The export.
+    pub export: PathBuf,
+    /// The record to make; without it `<study id>.prereg.db` in this folder.
+    #[arg(long, value_name = "RECORD")]
+    pub to: Option<PathBuf>,
 }
 
 /// `claim`

@@ -1,18 +1,18 @@
-//! Verbs that look at a record: `status`, `show`, `export`.
+//! Verbs that look at a record: `status`, `show`.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::args::{Export, Looks, Show, Status};
+use super::args::{Show, Status};
+use super::by_hand::{self, ByHand};
 use super::reply::{Failure, Reply};
-use super::results::{self, counted};
+use super::results;
 use super::run::{count, runs_folder};
-use super::study::{apply, find_record};
+use super::seal::{is_sealed, look};
+use super::study::find_record;
 use crate::engine::blocks::Flag;
-use crate::engine::command::{Action, Cause, Judged};
+use crate::engine::command::{Cause, Judged};
 use crate::engine::preflight;
 use crate::engine::refusal::Refusal;
 use crate::engine::rules::Rules;
@@ -20,33 +20,9 @@ use crate::engine::scoring;
 use crate::engine::slice::{Run, Standing};
 use crate::engine::start::Peek;
 use crate::protocol::frame::Task;
-use crate::record::unshown;
 use crate::runner::{clock, executor};
-use crate::store::{Request, Store};
+use crate::store::Store;
 use crate::units::RunId;
-
-/// Opens a record to look at it; looking behind the seal is recorded first.
-fn look(record: &Path, looks: &Looks) -> Result<Store, Failure> {
-    if looks.unblind {
-        let mut store = Store::open(record, clock::now)?;
-        apply(
-            &mut store,
-            Request {
-                actor: looks.actor.clone(),
-                key: None,
-                expects: None,
-                action: Action::Unblind {},
-            },
-        )?;
-        return Ok(store);
-    }
-    Ok(Store::read(record)?)
-}
-
-/// Returns whether outcomes by arm are sealed at present.
-fn is_sealed(rules: &Rules, standing: &Standing) -> bool {
-    rules.protocol().sealed() && !standing.has_ended()
-}
 
 /// Shows where a study stands.
 pub(super) fn status(args: &Status, as_json: bool) -> Result<Reply, Failure> {
@@ -92,15 +68,11 @@ pub(super) fn status(args: &Status, as_json: bool) -> Result<Reply, Failure> {
             standing.pilots
         ));
     }
-    if standing.unblinded > 0 {
-        text.push_str(&format!(
-            "  unblinded {} before the study had ended\n",
-            counted(standing.unblinded, "time", "times")
-        ));
-    }
     for said in results::clocks(&standing.clock) {
         text.push_str(&format!("  clock     {said}\n"));
     }
+    let by_hand = ByHand::of(&mut store)?;
+    text.push_str(&by_hand.text(&standing));
     match &tally {
         None => text.push_str("  outcomes  sealed until the study has ended\n"),
         Some(tally) => {
@@ -119,7 +91,7 @@ pub(super) fn status(args: &Status, as_json: bool) -> Result<Reply, Failure> {
     ));
     // Each block costs a look at its runs, which people are not shown.
     let blocks = if as_json { store.blocks()? } else { Vec::new() };
-    let json = json!({ "study": rules.protocol().study.id, "standing": standing, "blocks": blocks, "next": next_json(&next), "preflight": ready.json, "sealed": sealed, "tally": tally, "head": head });
+    let json = json!({ "study": rules.protocol().study.id, "standing": standing, "blocks": blocks, "next": next_json(&next), "preflight": ready.json, "sealed": sealed, "tally": tally, "deviations": by_hand.deviations(), "voids": by_hand.voids(), "unblindings": by_hand.unblindings(), "head": head });
     Ok(Reply::done(text, json))
 }
 
@@ -229,12 +201,16 @@ pub(super) fn show(args: &Show) -> Result<Reply, Failure> {
             .is_some_and(|rules| is_sealed(rules, &standing));
     let task = store.task(&run.task)?;
     let flag = store.block_of(&run)?;
+    let void = store.void_of(&run)?;
     let mut text = run_text(&run, rules.as_deref(), task.as_ref(), flag, sealed);
+    text.push_str(&void.as_ref().map(by_hand::void_line).unwrap_or_default());
     let outputs = outputs(&record, &store, run.run)?;
     for path in &outputs {
         text.push_str(&format!("  output    {path}\n"));
     }
-    Ok(Reply::done(text, run_json(run, flag, sealed, outputs)))
+    let mut json = run_json(run, flag, sealed, outputs);
+    json["void"] = json!(void);
+    Ok(Reply::done(text, json))
 }
 
 /// Says where a run stands in the plan.
@@ -404,74 +380,4 @@ fn run_json(run: Run, flag: Option<Flag>, sealed: bool, outputs: Vec<String>) ->
         object.insert("block_incomplete".to_owned(), Value::from(incomplete));
     }
     json
-}
-
-/// Writes the record as one file.
-pub(super) fn export(args: &Export, as_json: bool) -> Result<Reply, Failure> {
-    let record = find_record(args.named.said())?;
-    let mut store = look(&record, &args.looks)?;
-    let standing = store.standing()?;
-    let sealed = !args.looks.unblind
-        && store
-            .rules()?
-            .is_some_and(|rules| is_sealed(&rules, &standing));
-    let Some(path) = &args.to else {
-        if as_json {
-            let message = "name the file with --to: the export itself would be mixed with the JSON"
-                .to_owned();
-            return Err(Failure::Usage {
-                code: "no-file",
-                message,
-            });
-        }
-        store.export(&mut BufWriter::new(io::stdout().lock()), sealed)?;
-        return Ok(Reply {
-            aside: unshown::lines(),
-            ..Reply::written()
-        });
-    };
-    let exported = write_whole(path, |out| store.export(out, sealed).map_err(Failure::from))?;
-    let seal = if exported.sealed {
-        "; sealed outcomes are left out until the study has ended"
-    } else {
-        ""
-    };
-    let text = format!(
-        "exported    {} entries to {}{seal}\n",
-        exported.head.seq,
-        path.display()
-    );
-    let json = json!({ "file": path.display().to_string(), "head": exported.head, "sealed": exported.sealed, "not_shown": unshown::UNSHOWN });
-    Ok(Reply {
-        aside: unshown::lines(),
-        ..Reply::done(text, json)
-    })
-}
-
-/// Writes a file whole or not at all, and never over one that exists.
-pub(super) fn write_whole<T>(
-    path: &Path,
-    write: impl FnOnce(&mut BufWriter<File>) -> Result<T, Failure>,
-) -> Result<T, Failure> {
-    if path.exists() {
-        return Err(Failure::exists(path));
-    }
-    // A name of this process alone: nobody's file is written over.
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(format!(".{}.tmp", std::process::id()));
-    let beside = Path::new(&beside);
-    let fault = |error: &io::Error| Failure::file(path, error);
-    let file = File::create_new(beside).map_err(|error| fault(&error))?;
-    let mut out = BufWriter::with_capacity(1 << 18, file);
-    let written = write(&mut out).and_then(|written| {
-        // A link, unlike a rename, never takes the place of a file that came meanwhile.
-        out.flush()
-            .and_then(|()| out.get_ref().sync_all())
-            .and_then(|()| std::fs::hard_link(beside, path))
-            .map_err(|error| fault(&error))?;
-        Ok(written)
-    });
-    // Whole, it has its own name now; half written, it is of no use to anybody.
-    let _ = std::fs::remove_file(beside);
-    written
 }

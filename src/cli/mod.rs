@@ -2,9 +2,11 @@
 
 mod anchor;
 mod args;
+mod by_hand;
 mod elsewhere;
 mod exit;
 mod explain;
+mod export;
 mod input;
 mod inspect;
 mod looks;
@@ -17,6 +19,8 @@ pub mod render;
 mod reply;
 mod results;
 mod run;
+mod seal;
+
 mod study;
 mod verify;
 
@@ -96,7 +100,8 @@ fn execute(cli: &Cli) -> Result<Reply, Failure> {
         Verb::Head(args) => anchor::head(args),
         Verb::Anchor(args) => anchor::anchor(args),
         Verb::Verify(args) => verify::verify(args),
-        Verb::Export(args) => inspect::export(args, cli.json),
+        Verb::Export(args) => export::export(args, cli.json),
+        Verb::Import(args) => export::import(args),
         Verb::Claim(args) => elsewhere::claim(args),
     }
 }

@@ -70,6 +70,13 @@ pub(super) enum Failure {
         /// What is going on.
         message: String,
     },
+    /// What is asked for cannot be had as things stand.
+    Declined {
+        /// The stable code.
+        code: &'static str,
+        /// What to do.
+        message: String,
+    },
     /// Something broke.
     Fault {
         /// The stable code.
@@ -108,6 +115,7 @@ pub(super) struct Defects {
 
 impl From<Fault> for Failure {
     fn from(fault: Fault) -> Self {
+        let (code, message) = (fault.code(), fault.to_string());
         match fault {
             Fault::Published(mut divergence) => {
                 let message = &mut divergence.message;
@@ -117,10 +125,9 @@ impl From<Fault> for Failure {
                     text: None,
                 }
             }
-            fault => Self::Fault {
-                code: fault.code(),
-                message: fault.to_string(),
-            },
+            Fault::Exists(_) => Self::Usage { code, message },
+            Fault::SealedExport(_) => Self::Declined { code, message },
+            _ => Self::Fault { code, message },
         }
     }
 }
@@ -166,7 +173,7 @@ impl Failure {
         match self {
             Self::Usage { .. } => Exit::Usage,
             Self::Defects(_) => Exit::Defect,
-            Self::Refused { .. } | Self::Busy { .. } => Exit::Refusal,
+            Self::Refused { .. } | Self::Busy { .. } | Self::Declined { .. } => Exit::Refusal,
             Self::Fault { .. } => Exit::Fault,
             Self::Interrupted { .. } => Exit::Interrupted,
             Self::Diverged { .. } => Exit::Divergence,
@@ -176,7 +183,9 @@ impl Failure {
     fn text(&self) -> String {
         match self {
             Self::Usage { code, message } => format!("usage[{code}]: {message}\n"),
-            Self::Busy { code, message } => format!("refused[{code}]: {message}\n"),
+            Self::Busy { code, message } | Self::Declined { code, message } => {
+                format!("refused[{code}]: {message}\n")
+            }
             Self::Fault { code, message } => format!("fault[{code}]: {message}\n"),
             Self::Interrupted { message } => format!("interrupted {message}\n"),
             Self::Defects(found) => {
@@ -213,7 +222,7 @@ impl Failure {
             Self::Usage { code, message } => {
                 json!({ "error": { "kind": "usage", "code": code, "message": message } })
             }
-            Self::Busy { code, message } => {
+            Self::Busy { code, message } | Self::Declined { code, message } => {
                 json!({ "error": { "kind": "refusal", "code": code, "message": message } })
             }
             Self::Fault { code, message } => {

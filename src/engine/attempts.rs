@@ -18,7 +18,12 @@ pub enum Fate {
 impl Fate {
     /// Returns what became of a run, as it is recorded.
     pub fn of(run: &Run) -> Self {
-        match (run.state, run.cause) {
+        Self::told(run.state, run.cause)
+    }
+
+    /// Returns what became of a run that is in a state, by a cause.
+    pub fn told(state: State, cause: Option<Cause>) -> Self {
+        match (state, cause) {
             (State::Scored, _) => Self::Scored,
             (State::Unjudged, Some(cause)) => Self::Unjudged(cause),
             _ => Self::Open,

@@ -5,7 +5,7 @@ use super::command::{Action, Command};
 use super::durations::Middle;
 use super::ending::evidence_digest;
 use super::event::{Event, Place};
-use super::facts::{Fact, FactKey, Known};
+use super::facts::{Fact, FactKey, Known, Said};
 use super::slice::{Breaker, Counts, Lane, Progress, Run, Slice, State, Stopped};
 use crate::units::{RunId, Time};
 
@@ -16,11 +16,13 @@ pub fn apply(slice: &mut Slice, command: &Command, events: &[Event]) {
         evolve(slice, command.at, event);
     }
     keep_report(slice, &command.action);
+    keep_said(slice, command, events);
 }
 
-/// Applies a command that was refused: it was given at its time, and nothing else happened.
+/// Applies a command that was refused: it was given at its time, and that is counted.
 pub fn refused(slice: &mut Slice, command: &Command) {
     tick(slice, command);
+    slice.standing.refusals += 1;
 }
 
 /// Goes on to the time of a command.
@@ -183,7 +185,7 @@ pub fn evolve(slice: &mut Slice, at: Time, event: &Event) {
         Event::Anchored { entry, said } => {
             slice.standing.anchors += 1;
             slice.standing.anchored = slice.standing.anchored.max(*entry);
-            slice.set_fact(FactKey::Anchor(*said), Fact::Said);
+            slice.set_fact(FactKey::Anchor(*said), Fact::Published);
         }
         Event::SlotEnded { lane, next, again } => {
             let Some(mut ended) = slice.lane(*lane).cloned() else {
@@ -407,6 +409,40 @@ fn count(slice: &mut Slice, run: RunId, add: impl FnOnce(&mut Counts)) {
     if run.place.is_none_or(|place| place.lane.is_registered()) {
         let arm = run.arm.clone();
         add(slice.standing.arms.entry(arm).or_default());
+    }
+}
+
+/// Keeps what is printed in full: deviations, voided blocks with their reasons, and looks behind the seal.
+fn keep_said(slice: &mut Slice, command: &Command, events: &[Event]) {
+    let by_hand = |text: Option<&String>| Said {
+        at: command.at,
+        actor: Some(command.actor.clone()),
+        text: text.cloned(),
+    };
+    match &command.action {
+        Action::Deviate { note } => {
+            let key = FactKey::Deviation(slice.standing.deviations);
+            slice.set_fact(key, Fact::Said(by_hand(Some(note))));
+        }
+        Action::Unblind {} => {
+            let key = FactKey::Unblinding(slice.standing.unblinded);
+            slice.set_fact(key, Fact::Said(by_hand(None)));
+        }
+        _ => {}
+    }
+    for event in events {
+        let Event::BlockVoided { block, voids, .. } = event else {
+            continue;
+        };
+        let said = match &command.action {
+            Action::Void { reason, .. } => by_hand(Some(reason)),
+            _ => Said {
+                at: command.at,
+                actor: None,
+                text: None,
+            },
+        };
+        slice.set_fact(FactKey::Void(*block, *voids), Fact::Said(said));
     }
 }
 

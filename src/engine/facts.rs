@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::budget::Ledger;
 use super::durations::Span;
 use super::outage::{Tally, Window};
-use crate::units::Digest;
+use crate::units::{Digest, Time};
 
 /// What a fact is about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -26,6 +26,38 @@ pub enum FactKey {
     Lasted(Span),
     /// A publication of a head, by the digest of what was said about it.
     Anchor(Digest),
+    /// A note that was recorded by hand: which of the deviations it is, from 1.
+    Deviation(u64),
+    /// That a block was voided, and for which time.
+    Void(u64, u32),
+    /// That sealed outcomes were looked at, and for which time.
+    Unblinding(u64),
+}
+
+/// The kinds of fact that are looked through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FactKind {
+    /// What ended in a window.
+    Window,
+    /// Notes that were recorded by hand.
+    Deviation,
+    /// Blocks that were voided.
+    Void,
+    /// Looks behind the seal.
+    Unblinding,
+}
+
+impl FactKey {
+    /// Returns the kind, of those that are looked through.
+    pub fn kind(&self) -> Option<FactKind> {
+        match self {
+            Self::Window(_) => Some(FactKind::Window),
+            Self::Deviation(_) => Some(FactKind::Deviation),
+            Self::Void(..) => Some(FactKind::Void),
+            Self::Unblinding(_) => Some(FactKind::Unblinding),
+            _ => None,
+        }
+    }
 }
 
 /// What is known.
@@ -42,8 +74,24 @@ pub enum Fact {
     Place(String),
     /// That a block took so long, which its key says.
     Lasted,
-    /// That it was said before.
-    Said,
+    /// That a publication was recorded, which its key says.
+    Published,
+    /// What somebody did by hand, or an outage did.
+    Said(Said),
+}
+
+/// What somebody did by hand.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Said {
+    /// When.
+    pub at: Time,
+    /// Who; none where an outage did it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub actor: Option<String>,
+    /// The reason or the note, where one is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
 }
 
 /// What is known of a task that was not there when the study was registered.

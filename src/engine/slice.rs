@@ -118,6 +118,9 @@ pub struct Standing {
     pub stopped: Option<Stopped>,
     /// How often sealed outcomes were looked at.
     pub unblinded: u64,
+    /// How many commands were refused, of those whose refusal is recorded.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub refusals: u64,
 }
 
 impl Standing {
@@ -259,6 +262,46 @@ pub struct Run {
     pub note: Option<String>,
     /// Its outcomes; sealed.
     pub outcomes: Option<Outcomes>,
+}
+
+/// What of a run says at which slot it stands, and how.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Seated {
+    /// Its number.
+    pub run: RunId,
+    /// The arm or control.
+    pub arm: String,
+    /// Its place in the plan; none for a control.
+    pub place: Option<Place>,
+    /// Where it stands.
+    pub state: State,
+    /// Why it is unjudged.
+    pub cause: Option<Cause>,
+    /// Whether it counts as an error in its window.
+    #[serde(default)]
+    pub error: bool,
+    /// The window in which it ended, where windows are counted.
+    pub window: Option<Window>,
+}
+
+impl Seated {
+    /// Takes it from a run.
+    pub fn of(run: &Run) -> Self {
+        Self {
+            run: run.run,
+            arm: run.arm.clone(),
+            place: run.place,
+            state: run.state,
+            cause: run.cause,
+            error: run.error,
+            window: run.window,
+        }
+    }
+
+    /// Returns the window that it ended in as an error stop, where that is counted.
+    pub fn stopped_in(&self) -> Option<Window> {
+        self.window.filter(|_| self.error)
+    }
 }
 
 /// Where a run stands.

@@ -6,7 +6,7 @@
 //! (salt and values) is kept beside the entry and left out of an export while outcomes are sealed.
 //!
 //! - `entry`: bodies, digests, commitments;
-//! - `export`: entries as lines of text;
+//! - `export`: entries as lines of text; `statement`, `prml`: the registration in the forms of others;
 //! - `unshown`: what no record can show;
 //! - `version`: whether what a writer saw still stands;
 //! - `anchor`: heads that were published, and what shows it;
@@ -18,5 +18,7 @@ pub mod audit;
 pub mod divergence;
 pub mod entry;
 pub mod export;
+pub mod prml;
+pub mod statement;
 pub mod unshown;
 pub mod version;

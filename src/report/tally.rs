@@ -4,21 +4,20 @@
 //! outcome's `missing` says, or not at all where only available values count. Where the draw grows,
 //! the slots are those of the tasks that are drawn by now.
 //!
-//! Which run stands at which slot is what the order says: the position of its start, or under an
-//! order by counts its rank. A run that is void, or no attempt at all, is in no count; a slot whose
-//! block was voided too often has ended without a score, by the cause `void`.
+//! A run that stands at no slot (`seats`) is in no count; a slot whose block was voided too often has
+//! ended without a score, by the cause `void`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use serde_json::Value;
 
+use super::seats::{At, Seats};
 use crate::engine::attempts::Fate;
 use crate::engine::counts::Filled;
-use crate::engine::event::{LaneId, Outcomes, Place};
-use crate::engine::outage::{self, Window};
+use crate::engine::event::Outcomes;
 use crate::engine::rules::Rules;
-use crate::engine::slice::{Lane, Row, Run, Standing, State};
+use crate::engine::slice::{Lane, Row, Run, Seated, Standing};
 use crate::protocol::model::{Expect, Outcome, OutcomeKind};
 
 /// Everything that is counted.
@@ -114,14 +113,11 @@ pub enum ControlVerdict {
 #[derive(Debug)]
 pub struct Counter<'a> {
     rules: &'a Rules,
-    /// Windows whose error stops are no attempts at all.
-    outages: BTreeSet<Window>,
+    seats: Seats<'a>,
     /// Positions under an order by plan whose slot waits for an attempt, or has one under way.
     waiting: BTreeSet<u64>,
     /// Why the last attempt at a position under an order by plan is unjudged.
     unjudged: BTreeMap<u64, &'static str>,
-    /// How far the slots of a task and arm have come, under an order by counts.
-    cells: BTreeMap<(LaneId, usize), Filled>,
     /// Slots that have ended without a score, by cause.
     causes: BTreeMap<&'static str, u64>,
     scored: u64,
@@ -141,7 +137,7 @@ struct Known {
 }
 
 /// The cause of a slot whose block was voided too often.
-const VOID: &str = "void";
+pub(super) const VOID: &str = "void";
 
 impl<'a> Counter<'a> {
     /// Starts counting.
@@ -149,10 +145,9 @@ impl<'a> Counter<'a> {
         let protocol = rules.protocol();
         Self {
             rules,
-            outages: BTreeSet::new(),
+            seats: Seats::new(rules),
             waiting: BTreeSet::new(),
             unjudged: BTreeMap::new(),
-            cells: BTreeMap::new(),
             causes: BTreeMap::new(),
             scored: 0,
             reruns: 0,
@@ -165,12 +160,10 @@ impl<'a> Counter<'a> {
     /// Pilots are in no count.
     pub fn add(&mut self, row: Row) {
         match row {
-            Row::Window(window, tally) if outage::voids_stops(self.rules, &tally) => {
-                self.outages.insert(window);
-            }
+            Row::Window(window, tally) => self.seats.window(window, &tally),
             Row::Lane(id, lane) if id.is_registered() => self.lane(&lane),
+            Row::Lane(..) => {}
             Row::Run(run) => self.run(*run),
-            Row::Window(..) | Row::Lane(..) => {}
         }
     }
 
@@ -188,59 +181,44 @@ impl<'a> Counter<'a> {
     }
 
     fn run(&mut self, run: Run) {
-        let Some(place) = run.place else {
+        if run.place.is_none() {
             return self.run_of_control(run);
+        }
+        let Some(seat) = self.seats.seat(&Seated::of(&run)) else {
+            return;
         };
-        let mut arms = self.rules.protocol().arms.iter();
-        match arms.position(|arm| arm.id == run.arm) {
-            Some(_) if !place.lane.is_registered() => {}
-            Some(arm) if place.by_counts => self.counted(arm, place, run),
-            Some(arm) => self.planned(arm, place, run),
-            None => {}
+        match seat.at {
+            At::Position(position) => self.planned(position, seat.fate),
+            At::Rank(_, filled) => self.counted(filled, seat.fate),
+        }
+        if seat.fate == Fate::Scored {
+            self.score(seat.arm, run.outcomes);
         }
     }
 
-    /// Counts a run whose slot its place names, unless it is void.
-    fn planned(&mut self, arm: usize, place: Place, run: Run) {
-        if run.state == State::Void {
-            return;
-        }
-        let before = self.unjudged.get(&place.position);
+    /// Counts a run whose slot its place names.
+    fn planned(&mut self, position: u64, fate: Fate) {
+        let before = self.unjudged.get(&position);
         self.reruns += u64::from(before.is_some());
-        match Fate::of(&run) {
+        match fate {
             Fate::Scored => {
-                self.unjudged.remove(&place.position);
-                self.score(arm, run.outcomes);
+                self.unjudged.remove(&position);
             }
             Fate::Unjudged(cause) => {
-                self.unjudged.insert(place.position, cause.text());
+                self.unjudged.insert(position, cause.text());
             }
             Fate::Open => {}
         }
     }
 
     /// Counts a run whose slot is its rank among those of its task and arm that count.
-    fn counted(&mut self, arm: usize, place: Place, run: Run) {
-        if run
-            .stopped_in()
-            .is_some_and(|window| self.outages.contains(&window))
-        {
-            return;
-        }
-        let fate = Fate::of(&run);
-        let filled = self.cells.entry((place.lane, arm)).or_default();
-        *filled = filled.with(&self.rules.protocol().attempts, fate);
-        // What an outage had taken out may count again, when other runs have filled every slot.
-        if filled.slot > self.rules.registered_plan().repeats() {
-            return;
-        }
+    fn counted(&mut self, filled: Filled, fate: Fate) {
         self.reruns += u64::from(filled.attempt > 1);
         match fate {
-            Fate::Scored => self.score(arm, run.outcomes),
             Fate::Unjudged(cause) if !filled.waits => {
                 *self.causes.entry(cause.text()).or_default() += 1;
             }
-            Fate::Unjudged(_) | Fate::Open => {}
+            _ => {}
         }
     }
 

@@ -5,13 +5,14 @@
 //! that are missing, so nobody ever sees them lag, and a killed session loses nothing.
 
 use rusqlite::Connection;
+use serde::de::DeserializeOwned;
 
 use super::{Fault, Result, rows};
 use crate::engine::command::{Action, Command};
 use crate::engine::event::Event;
 use crate::engine::evolve;
-use crate::engine::facts::{Fact, FactKey};
-use crate::engine::slice::{Changed, Missing, Row, Run, Slice};
+use crate::engine::facts::{Fact, FactKey, FactKind};
+use crate::engine::slice::{Changed, Missing, Row, Run, Seated, Slice};
 use crate::record::entry::{self, Answer, Head};
 use crate::units::RunId;
 
@@ -51,20 +52,30 @@ impl Derived {
         let entry =
             rows::entry(connection, seq)?.ok_or_else(|| broken("it is missing".to_owned()))?;
         let (command, ruling) = entry::unseal(&entry).map_err(broken)?;
+        self.follow(connection, &command, &ruling)
+    }
+
+    /// Folds what an entry says.
+    pub(super) fn follow(
+        &mut self,
+        connection: &Connection,
+        command: &Command,
+        ruling: &Answer,
+    ) -> Result<()> {
         match ruling {
             Answer::Refused(_) => evolve::refused(&mut self.slice, &command),
             Answer::Granted(events) => {
                 // What the fold touches, it looks for.
                 loop {
                     let mut trial = self.slice.clone();
-                    evolve::apply(&mut trial, &command, &events);
+                    evolve::apply(&mut trial, command, events);
                     let missing = trial.missing();
                     if missing.is_empty() {
                         break;
                     }
                     self.load(connection, missing)?;
                 }
-                self.fold(&command, &events);
+                self.fold(command, events);
             }
         }
         Ok(())
@@ -143,6 +154,14 @@ impl Derived {
         debug_assert!(self.slice.missing().is_empty(), "{events:?}");
     }
 
+    /// Returns a run, as it is saved or has become since.
+    pub(super) fn run(&self, connection: &Connection, run: RunId) -> Result<Option<Run>> {
+        match self.is_changed(run) {
+            true => Ok(self.slice.run(run).cloned()),
+            false => rows::run(connection, run),
+        }
+    }
+
     /// Returns whether a run changed since it was saved.
     pub(super) fn is_changed(&self, run: RunId) -> bool {
         self.slice.changed.runs.contains(&run)
@@ -196,23 +215,22 @@ pub(super) fn each_row(
     derived: &Derived,
     mut each: impl FnMut(Row),
 ) -> Result<()> {
-    let Changed { lanes, facts, .. } = &derived.slice.changed;
-    let mut window = |key: FactKey, fact: Fact| {
+    each_row_before_runs(connection, derived, &mut each)?;
+    each_run(connection, derived, |run| each(Row::Run(Box::new(run))))
+}
+
+/// Hands windows and lanes to a function.
+pub(super) fn each_row_before_runs(
+    connection: &Connection,
+    derived: &Derived,
+    mut each: impl FnMut(Row),
+) -> Result<()> {
+    let Changed { lanes, .. } = &derived.slice.changed;
+    each_fact_of(connection, derived, FactKind::Window, |key, fact| {
         if let (FactKey::Window(window), Fact::Window(tally)) = (key, fact) {
             each(Row::Window(window, tally));
         }
-    };
-    rows::each_window(connection, |key, fact| {
-        if !facts.contains(&key) {
-            window(key, fact);
-        }
-        Ok::<(), Fault>(())
     })?;
-    for key in facts {
-        if let Some(fact) = derived.slice.fact(key) {
-            window(key.clone(), fact.clone());
-        }
-    }
     rows::each_lane(connection, |id, lane| {
         if !lanes.contains(&id) {
             each(Row::Lane(id, lane));
@@ -224,25 +242,71 @@ pub(super) fn each_row(
             each(Row::Lane(*id, lane.clone()));
         }
     }
-    each_run(connection, derived, |run| each(Row::Run(Box::new(run))))
+    Ok(())
+}
+
+/// Hands every fact of a kind to a function, as it is saved or has become since.
+pub(super) fn each_fact_of(
+    connection: &Connection,
+    derived: &Derived,
+    kind: FactKind,
+    mut each: impl FnMut(FactKey, Fact),
+) -> Result<()> {
+    let facts = &derived.slice.changed.facts;
+    rows::each_fact_of(connection, kind, |key, fact| {
+        if !facts.contains(&key) {
+            each(key, fact);
+        }
+        Ok::<(), Fault>(())
+    })?;
+    for key in facts.iter().filter(|key| key.kind() == Some(kind)) {
+        if let Some(fact) = derived.slice.fact(key) {
+            each(key.clone(), fact.clone());
+        }
+    }
+    Ok(())
 }
 
 /// Hands every run to a function, in order: as it is saved, or as it has become since.
 pub(super) fn each_run(
     connection: &Connection,
     derived: &Derived,
-    mut each: impl FnMut(Run),
+    each: impl FnMut(Run),
+) -> Result<()> {
+    each_merged(connection, derived, |run: &Run| run.run, Run::clone, each)
+}
+
+/// Hands to a function what says where each run stands, in order.
+pub(super) fn each_seated(
+    connection: &Connection,
+    derived: &Derived,
+    each: impl FnMut(Seated),
+) -> Result<()> {
+    each_merged(
+        connection,
+        derived,
+        |seated: &Seated| seated.run,
+        Seated::of,
+        each,
+    )
+}
+
+fn each_merged<T: DeserializeOwned>(
+    connection: &Connection,
+    derived: &Derived,
+    number: impl Fn(&T) -> RunId,
+    part: impl Fn(&Run) -> T,
+    mut each: impl FnMut(T),
 ) -> Result<()> {
     let changed = derived
         .changed_runs()
-        .filter_map(|run| derived.slice.run(run).cloned());
+        .filter_map(|run| derived.slice.run(run).map(&part));
     let mut changed = changed.peekable();
-    rows::each_run(connection, |run| {
-        match changed.next_if(|newer| newer.run == run.run) {
+    rows::each_facts(connection, |saved| {
+        match changed.next_if(|newer| number(newer) == number(&saved)) {
             Some(newer) => each(newer),
-            None => each(run),
+            None => each(saved),
         }
-        Ok::<(), Fault>(())
     })?;
     changed.for_each(each);
     Ok(())

@@ -56,6 +56,12 @@ pub enum Fault {
         /// What its file system is called.
         kind: &'static str,
     },
+    /// An import would write over something.
+    #[error("`{}` exists; name a new file with --to", .0.display())]
+    Exists(PathBuf),
+    /// An import lacks what the record needs.
+    #[error("`{}` leaves sealed values out, and a record needs them; export it again once the study has ended, or with --unblind, which is recorded", .0.display())]
+    SealedExport(PathBuf),
     /// A row cannot be read back.
     #[error("the record's row `{row}` cannot be read: {message}; `prereg verify` says more")]
     Row {
@@ -133,6 +139,8 @@ impl Fault {
             Self::ForeignLog { .. } => "foreign-log",
             Self::Moved(_) => "record-moved",
             Self::NetworkFileSystem { .. } => "network-file-system",
+            Self::Exists(_) => "file-exists",
+            Self::SealedExport(_) => "sealed-export",
             Self::Row { .. } => "row-unreadable",
             Self::NotCommitted(_) => "not-committed",
             Self::DiskFull => "disk-full",

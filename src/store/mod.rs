@@ -11,7 +11,8 @@
 //! - `anchors`: what was published of a record, kept beside it;
 //! - `open`: connections; `guards`: where a record stands, and whether the log beside it is its own;
 //! - `doubt`: what became of a commit that failed; `pace`: whether the wall clock was set;
-//! - `transfer`, `verify`: the record as one file, and everything derived again.
+//! - `transfer`, `import`, `verify`: the record as one file, a record again, everything derived again;
+//! - `said`: what was done by hand; `tables`: slots and runs as rows of text.
 
 mod anchors;
 mod derived;
@@ -19,10 +20,13 @@ mod doubt;
 mod fault;
 mod flush;
 mod guards;
+mod import;
 mod lock;
 mod open;
 mod pace;
 mod rows;
+mod said;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod transfer;
@@ -32,6 +36,7 @@ mod write;
 pub use anchors::{anchors_of, published_beside};
 pub use fault::Fault;
 pub use flush::Flush;
+pub use import::{Import, import};
 pub use transfer::Exported;
 pub use verify::{Verification, verify, verify_against};
 pub use write::{Request, Response, Writer};
@@ -256,10 +261,7 @@ impl Store {
     pub fn run(&mut self, run: RunId) -> Result<Option<Run>> {
         let snapshot = self.connection.unchecked_transaction()?;
         let derived = derived(&snapshot, &mut self.cache)?;
-        if derived.is_changed(run) {
-            return Ok(derived.slice.run(run).cloned());
-        }
-        rows::run(&snapshot, run)
+        derived.run(&snapshot, run)
     }
 
     /// Returns the runs that are live or ended and not closed, in order.

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use super::fault::Fault;
 use crate::engine::durations::{Side, Span};
 use crate::engine::event::LaneId;
-use crate::engine::facts::{Fact, FactKey};
+use crate::engine::facts::{Fact, FactKey, FactKind};
 use crate::engine::outage::Window;
 use crate::engine::slice::{Cell, Lane, Lookup, Run, Slice, Standing, Turn};
 use crate::record::entry::{Entry, Head};
@@ -67,6 +67,28 @@ pub(super) fn each_entry<E: From<Fault>>(
         each(read_entry(row).map_err(Fault::from)?)?;
     }
     Ok(())
+}
+
+/// Returns what a function finds first in the entries after one.
+pub(super) fn find_after<T>(
+    connection: &Connection,
+    seq: u64,
+    mut find: impl FnMut(&Entry) -> std::result::Result<Option<T>, String>,
+) -> Result<Option<T>> {
+    let mut statement = connection
+        .prepare("SELECT seq, digest, body, opening FROM entries WHERE seq > ?1 ORDER BY seq")?;
+    let mut rows = statement.query([signed(seq)])?;
+    while let Some(row) = rows.next()? {
+        let entry = read_entry(row)?;
+        let found = find(&entry).map_err(|message| Fault::Row {
+            row: format!("entry {}", entry.seq),
+            message,
+        })?;
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    Ok(None)
 }
 
 fn read_entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
@@ -151,12 +173,12 @@ pub(super) fn save_standing(
 /// Returns a run.
 pub(super) fn run(connection: &Connection, run: RunId) -> Result<Option<Run>> {
     let mut statement = connection.prepare_cached("SELECT facts FROM runs WHERE run = ?1")?;
-    let facts: Option<String> = statement
-        .query_row([signed(run.0)], |row| row.get(0))
-        .optional()?;
-    facts
-        .map(|facts| read(&format!("run {run}"), &facts))
-        .transpose()
+    let mut rows = statement.query([signed(run.0)])?;
+    let Some(row) = rows.next()? else {
+        return Ok(None);
+    };
+    let facts = row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?;
+    read("a run", facts).map(Some)
 }
 
 /// Saves a run.
@@ -224,7 +246,21 @@ pub(super) fn newest_control(
     facts.map(|facts| read("a run", &facts)).transpose()
 }
 
-/// Hands every run to a function, in order.
+/// Hands every run, or a part of it, to a function, in order; looks at nothing but its facts.
+pub(super) fn each_facts<T: DeserializeOwned>(
+    connection: &Connection,
+    mut each: impl FnMut(T),
+) -> Result<()> {
+    let mut statement = connection.prepare("SELECT facts FROM runs ORDER BY run")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let facts = row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?;
+        each(read("a run", facts)?);
+    }
+    Ok(())
+}
+
+/// Hands every run to a function, in order; refuses one whose columns are not what its facts say.
 pub(super) fn each_run<E: From<Fault>>(
     connection: &Connection,
     mut each: impl FnMut(Run) -> std::result::Result<(), E>,
@@ -334,26 +370,35 @@ pub(super) fn each_fact<E: From<Fault>>(
     connection: &Connection,
     each: impl FnMut(FactKey, Fact) -> std::result::Result<(), E>,
 ) -> std::result::Result<(), E> {
-    each_selected(connection, "SELECT key, fact FROM facts", each)
+    each_selected(connection, "SELECT key, fact FROM facts", [], each)
 }
 
-/// Hands every fact about a window to a function.
-pub(super) fn each_window<E: From<Fault>>(
+/// Hands every fact of a kind to a function.
+pub(super) fn each_fact_of<E: From<Fault>>(
     connection: &Connection,
+    kind: FactKind,
     each: impl FnMut(FactKey, Fact) -> std::result::Result<(), E>,
 ) -> std::result::Result<(), E> {
+    let kind = match kind {
+        FactKind::Window => "window",
+        FactKind::Deviation => "deviation",
+        FactKind::Void => "void",
+        FactKind::Unblinding => "unblinding",
+    };
     // A semicolon comes right after a colon.
-    let sql = "SELECT key, fact FROM facts WHERE key > '{\"window\":' AND key < '{\"window\";'";
-    each_selected(connection, sql, each)
+    let bounds = [':', ';'].map(|end| format!("{{\"{kind}\"{end}"));
+    let sql = "SELECT key, fact FROM facts WHERE key > ?1 AND key < ?2";
+    each_selected(connection, sql, bounds, each)
 }
 
 fn each_selected<E: From<Fault>>(
     connection: &Connection,
     sql: &str,
+    values: impl rusqlite::Params,
     mut each: impl FnMut(FactKey, Fact) -> std::result::Result<(), E>,
 ) -> std::result::Result<(), E> {
     let mut statement = connection.prepare(sql).map_err(Fault::from)?;
-    let mut rows = statement.query([]).map_err(Fault::from)?;
+    let mut rows = statement.query(values).map_err(Fault::from)?;
     while let Some(row) = rows.next().map_err(Fault::from)? {
         let columns = || Ok((row.get(0)?, row.get(1)?));
         let (key, fact): (String, String) = columns().map_err(Fault::Storage)?;

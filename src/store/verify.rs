@@ -13,7 +13,7 @@ use crate::engine::slice::{Lane, Run, Slice, Standing};
 use crate::record::anchor::expected::{self, Backward, Expected};
 use crate::record::audit::{Audit, Auditor, Filed};
 use crate::record::divergence::{Code, Divergence};
-use crate::record::entry::Head;
+use crate::record::entry::{Entry, Head};
 use crate::record::export::{self, Header, HeaderFault};
 use crate::units::Digest;
 
@@ -29,7 +29,7 @@ pub enum Verification {
 }
 
 /// Why a verification ended early.
-enum End {
+pub(super) enum End {
     Diverged(Divergence),
     Fault(Fault),
 }
@@ -91,7 +91,7 @@ pub fn verify_against(path: &Path, expected: &mut Expected) -> Result<Verificati
     let verified = if magic[..read] == *b"SQLite format 3\0" {
         record(path, expected)
     } else {
-        exported(path, expected).map(Some)
+        exported(path, expected, |_| Ok(()), |_| Ok(())).map(Some)
     };
     match verified {
         Ok(Some(audit)) => Ok(Verification::Verified(Box::new(audit))),
@@ -256,7 +256,13 @@ fn compare_tables(connection: &Connection, standing: &Standing, folded: &Slice) 
     Ok(())
 }
 
-fn exported(path: &Path, expected: &mut Expected) -> Result<Audit, End> {
+/// Verifies an export; hands its header on, and every entry once it is checked.
+pub(super) fn exported(
+    path: &Path,
+    expected: &mut Expected,
+    begin: impl FnOnce(&Header) -> Result<(), Fault>,
+    mut each: impl FnMut(&Entry) -> Result<(), Fault>,
+) -> Result<Audit, End> {
     let mut lines = Lines::of(path)?;
     let broken =
         |code, entry, message: String| End::Diverged(Divergence::new(code, entry, message));
@@ -272,6 +278,7 @@ fn exported(path: &Path, expected: &mut Expected) -> Result<Audit, End> {
             known: i64::from(export::VERSION),
         }),
     })?;
+    begin(&header)?;
     let mut auditor = if header.sealed {
         Auditor::default()
     } else {
@@ -290,6 +297,7 @@ fn exported(path: &Path, expected: &mut Expected) -> Result<Audit, End> {
                 "the header says that openings are left out, and one stands here".to_owned(),
             ));
         }
+        each(&entry)?;
     }
     let audit = auditor.finish()?;
     if (audit.head.seq, audit.head.digest) != (header.entries, header.head) {

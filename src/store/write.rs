@@ -21,6 +21,11 @@ use crate::record::entry::{self, Answer, Head};
 use crate::record::version;
 use crate::units::{Digest, Micros, RunId, Time};
 
+/// How many digits of a made up key are random for the process.
+const PROCESS_DIGITS: usize = 24;
+/// How many digits of it, or more, are counted.
+const COUNT_DIGITS: usize = 8;
+
 /// What somebody asks for.
 #[derive(Clone, Debug)]
 pub struct Request {
@@ -422,7 +427,7 @@ impl Salts {
             .and_then(|mut file| file.read_exact(&mut seed))
             .map_err(Fault::Random)?;
         let mut process = Digest::of(&[b"prereg-process/1\n", &seed]).to_string();
-        process.truncate(24);
+        process.truncate(PROCESS_DIGITS);
         Ok(Self {
             seed,
             process,
@@ -439,6 +444,18 @@ impl Salts {
     /// Returns a key that nobody else has: random for the process, counted within it.
     fn key(&mut self) -> String {
         self.count += 1;
-        format!("{}-{:08}", self.process, self.count)
+        format!("{}-{:0COUNT_DIGITS$}", self.process, self.count)
     }
+}
+
+/// Returns whether a key has the form of those that are made up, which nobody repeats.
+pub(super) fn is_made_up(key: &str) -> bool {
+    let Some((process, count)) = key.split_once('-') else {
+        return false;
+    };
+    let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    process.len() == PROCESS_DIGITS
+        && process.bytes().all(is_hex)
+        && count.len() >= COUNT_DIGITS
+        && count.bytes().all(|byte| byte.is_ascii_digit())
 }

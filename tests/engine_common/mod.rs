@@ -141,7 +141,7 @@ impl<'d> World<'d> {
             Ok(events) if events.is_empty() => return ruling,
             Err(refusal) if !refusal.is_recorded() => return ruling,
             Ok(events) => evolve::apply(&mut self.slice, command, events),
-            Err(_) => self.slice.standing.at = command.at,
+            Err(_) => evolve::refused(&mut self.slice, command),
         }
         if let Some(log) = &mut self.log {
             log.push((command.clone(), ruling.clone()));

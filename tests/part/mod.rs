@@ -58,7 +58,7 @@ impl Part {
                     command.action
                 );
             }
-            Err(_) => self.held.standing.at = command.at,
+            Err(_) => evolve::refused(&mut self.held, command),
         }
         ruling
     }

@@ -79,8 +79,8 @@ def read_record(path):
     pragma = lambda name: connection.execute(f"PRAGMA {name}").fetchone()[0]
     if pragma("application_id") != 0x70726567:
         raise Diverged(0, "not-a-record", "the database is none of prereg's")
-    if pragma("user_version") > 1:
-        raise Unsure("a newer version of the tables")
+    if pragma("user_version") != 2:
+        raise Unsure("another version of the tables")
     yield None
     for seq, found, body, opening in connection.execute("SELECT seq, digest, body, opening FROM entries ORDER BY seq"):
         value = None

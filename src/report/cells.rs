@@ -1,0 +1,338 @@
+//! Cells of a table: one spelling for each kind of value, the same on any machine.
+//!
+//! An empty cell is an unknown value. A text that a spreadsheet would take for a formula gets an
+//! apostrophe before it, and so does a text that begins with one: whoever reads the table back takes one
+//! apostrophe away from the texts that begin with it.
+
+use std::io::{self, Write};
+
+use serde_json::Value;
+
+use crate::protocol::model::OutcomeKind;
+use crate::units::{Micros, Money, Time};
+
+/// How many digits of a micro-dollar and a microsecond stand behind the point.
+const MILLIONTHS: usize = 6;
+/// How many places lie between milliseconds, which outcomes are in, and seconds.
+const THOUSANDTHS: usize = 3;
+
+/// Writes a table cell by cell.
+pub(super) struct Cells<W: Write> {
+    out: csv::Writer<W>,
+    columns: usize,
+    filled: usize,
+    text: String,
+}
+
+impl<W: Write> Cells<W> {
+    /// Starts a table.
+    pub(super) fn new(out: W) -> Self {
+        let mut builder = csv::WriterBuilder::new();
+        builder
+            .terminator(csv::Terminator::Any(b'\n'))
+            .buffer_capacity(1 << 16);
+        Self {
+            out: builder.from_writer(out),
+            columns: 0,
+            filled: 0,
+            text: String::new(),
+        }
+    }
+
+    /// Writes the names of the columns.
+    pub(super) fn header<'n>(
+        &mut self,
+        names: impl IntoIterator<Item = &'n str>,
+    ) -> io::Result<()> {
+        for name in names {
+            self.plain(name)?;
+        }
+        self.columns = self.filled;
+        self.end()
+    }
+
+    /// Ends a row; what was left out is empty.
+    pub(super) fn end(&mut self) -> io::Result<()> {
+        while self.filled < self.columns {
+            self.plain("")?;
+        }
+        self.filled = 0;
+        Ok(self.out.write_record(None::<&[u8]>)?)
+    }
+
+    /// Hands everything on.
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+
+    /// Writes a cell that holds a word or number of ours.
+    pub(super) fn plain(&mut self, text: &str) -> io::Result<()> {
+        self.filled += 1;
+        Ok(self.out.write_field(text)?)
+    }
+
+    /// Writes a cell whose value is not known.
+    pub(super) fn unknown(&mut self) -> io::Result<()> {
+        self.plain("")
+    }
+
+    /// Writes a text that somebody chose.
+    pub(super) fn text(&mut self, text: Option<&str>) -> io::Result<()> {
+        let text = text.unwrap_or_default();
+        if !needs_apostrophe(text) {
+            return self.plain(text);
+        }
+        self.composed(|cell| {
+            cell.push('\'');
+            cell.push_str(text);
+        })
+    }
+
+    /// Writes a whole number.
+    pub(super) fn number(&mut self, number: Option<u64>) -> io::Result<()> {
+        self.composed(|cell| {
+            if let Some(number) = number {
+                push_number(cell, number);
+            }
+        })
+    }
+
+    /// Writes a whole number with a sign.
+    pub(super) fn signed(&mut self, number: Option<i32>) -> io::Result<()> {
+        self.composed(|cell| {
+            if let Some(number) = number {
+                push_decimal(cell, i64::from(number), 0);
+            }
+        })
+    }
+
+    /// Writes 1 for yes and 0 for no.
+    pub(super) fn flag(&mut self, flag: Option<bool>) -> io::Result<()> {
+        self.plain(match flag {
+            Some(true) => "1",
+            Some(false) => "0",
+            None => "",
+        })
+    }
+
+    /// Writes a moment: RFC 3339 in UTC, to the microsecond.
+    pub(super) fn time(&mut self, time: Option<Time>) -> io::Result<()> {
+        match time {
+            Some(time) => self.plain(&time.precise()),
+            None => self.unknown(),
+        }
+    }
+
+    /// Writes a duration in seconds.
+    pub(super) fn seconds(&mut self, micros: Option<Micros>) -> io::Result<()> {
+        self.millionths(micros.map(|micros| micros.0))
+    }
+
+    /// Writes an amount in dollars.
+    pub(super) fn dollars(&mut self, money: Option<Money>) -> io::Result<()> {
+        self.millionths(money.map(|money| money.0))
+    }
+
+    fn millionths(&mut self, millionths: Option<u64>) -> io::Result<()> {
+        let millionths = millionths.map(|most| i64::try_from(most).unwrap_or(i64::MAX));
+        self.composed(|cell| {
+            if let Some(millionths) = millionths {
+                push_decimal(cell, millionths, MILLIONTHS);
+            }
+        })
+    }
+
+    /// Writes an outcome: 1 or 0, dollars, seconds, or the number as it is.
+    pub(super) fn outcome(&mut self, kind: OutcomeKind, value: &Value) -> io::Result<()> {
+        match (kind, value) {
+            (OutcomeKind::Binary, Value::Bool(flag)) => self.flag(Some(*flag)),
+            (OutcomeKind::Money, Value::Number(number)) => match number.as_i64() {
+                Some(micros) => self.composed(|cell| push_decimal(cell, micros, MILLIONTHS)),
+                None => self.plain(&shifted(&number.to_string(), MILLIONTHS)),
+            },
+            (OutcomeKind::Duration, Value::Number(number)) => {
+                self.plain(&shifted(&number.to_string(), THOUSANDTHS))
+            }
+            (OutcomeKind::Number, Value::Number(number)) => self.plain(&number.to_string()),
+            _ => self.unknown(),
+        }
+    }
+
+    fn composed(&mut self, compose: impl FnOnce(&mut String)) -> io::Result<()> {
+        let mut cell = std::mem::take(&mut self.text);
+        cell.clear();
+        compose(&mut cell);
+        let written = self.plain(&cell);
+        self.text = cell;
+        written
+    }
+}
+
+/// Returns whether a text would be taken for a formula, or for one that was made harmless.
+fn needs_apostrophe(text: &str) -> bool {
+    match text.as_bytes().first() {
+        Some(byte) if byte.is_ascii_alphanumeric() => return false,
+        Some(b'\'' | b'\t' | b'\r') => return true,
+        _ => {}
+    }
+    // Programs strip what is not seen before they look for a formula.
+    let seen = text.trim_start_matches(|c: char| {
+        c.is_whitespace()
+            || c.is_control()
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}')
+    });
+    matches!(
+        seen.chars().next(),
+        // As typed, full width, and small.
+        Some('=' | '+' | '-' | '@' | '\'' | '＝' | '＋' | '－' | '＠' | '﹦' | '﹢' | '﹣' | '﹫')
+    )
+}
+
+fn push_number(cell: &mut String, number: u64) {
+    let mut digits = [0; 20];
+    let mut rest = number;
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + u8::try_from(rest % 10).unwrap_or_default();
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    cell.extend(digits[at..].iter().map(|digit| char::from(*digit)));
+}
+
+/// Writes a number that was multiplied by a power of ten, without zeros that say nothing.
+fn push_decimal(cell: &mut String, number: i64, places: usize) {
+    if number < 0 {
+        cell.push('-');
+    }
+    let digits = format!("{:0>width$}", number.unsigned_abs(), width = places + 1);
+    let (whole, fraction) = digits.split_at(digits.len() - places);
+    cell.push_str(whole);
+    let fraction = fraction.trim_end_matches('0');
+    if !fraction.is_empty() {
+        cell.push('.');
+        cell.push_str(fraction);
+    }
+}
+
+/// Divides a number as JSON spells it by a power of ten, exactly.
+fn shifted(number: &str, places: usize) -> String {
+    let (sign, digits) = number
+        .strip_prefix('-')
+        .map_or(("", number), |digits| ("-", digits));
+    if let Some((mantissa, exponent)) = digits.split_once(['e', 'E'])
+        && let Ok(exponent) = exponent.parse::<i64>()
+    {
+        let places = i64::try_from(places).unwrap_or_default();
+        return format!("{sign}{mantissa}e{}", exponent - places);
+    }
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let all = format!("{whole:0>width$}{fraction}", width = places + 1);
+    let (whole, fraction) = all.split_at(all.len() - fraction.len() - places);
+    let whole = whole.trim_start_matches('0');
+    let whole = if whole.is_empty() { "0" } else { whole };
+    match fraction.trim_end_matches('0') {
+        "" => format!("{sign}{whole}"),
+        fraction => format!("{sign}{whole}.{fraction}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn written(write: impl FnOnce(&mut Cells<&mut Vec<u8>>) -> io::Result<()>) -> String {
+        let mut bytes = Vec::new();
+        let mut cells = Cells::new(&mut bytes);
+        write(&mut cells).unwrap();
+        cells.end().unwrap();
+        cells.flush().unwrap();
+        drop(cells);
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn a_text_is_never_a_formula_and_can_be_read_back() {
+        for (text, cell) in [
+            ("plain", "plain\n"),
+            ("7=7", "7=7\n"),
+            ("a-b", "a-b\n"),
+            ("=1+1", "'=1+1\n"),
+            ("+1", "'+1\n"),
+            ("-1", "'-1\n"),
+            ("@now", "'@now\n"),
+            ("\tx", "'\tx\n"),
+            ("\rx", "\"'\rx\"\n"),
+            ("  =x", "'  =x\n"),
+            ("\n=x", "\"'\n=x\"\n"),
+            ("\u{a0}\u{feff}=x", "'\u{a0}\u{feff}=x\n"),
+            ("＝x", "'＝x\n"),
+            (" ＠x", "' ＠x\n"),
+            ("'quoted", "''quoted\n"),
+            (" 'quoted", "' 'quoted\n"),
+            ("“quoted”", "“quoted”\n"),
+            ("a,b\"c", "\"a,b\"\"c\"\n"),
+        ] {
+            assert_eq!(written(|cells| cells.text(Some(text))), cell, "{text:?}");
+            let mut reader = csv::ReaderBuilder::new()
+                .has_headers(false)
+                .from_reader(cell.as_bytes());
+            let back = reader.records().next().unwrap().unwrap()[0].to_owned();
+            let back = match needs_apostrophe(text) {
+                true => back.strip_prefix('\'').unwrap(),
+                false => &back,
+            };
+            assert_eq!(back, text);
+        }
+    }
+
+    #[test]
+    fn numbers_are_exact_and_have_no_apostrophe() {
+        let outcome = |kind, value: Value| written(|cells| cells.outcome(kind, &value));
+        for (kind, value, cell) in [
+            (OutcomeKind::Money, json!(1_250_000), "1.25\n"),
+            (OutcomeKind::Money, json!(-1), "-0.000001\n"),
+            (OutcomeKind::Money, json!(0), "0\n"),
+            (
+                OutcomeKind::Money,
+                json!(9_007_199_254_740_991_i64),
+                "9007199254.740991\n",
+            ),
+            (OutcomeKind::Duration, json!(33_006), "33.006\n"),
+            (OutcomeKind::Duration, json!(0.5), "0.0005\n"),
+            (OutcomeKind::Duration, json!(12.25), "0.01225\n"),
+            (OutcomeKind::Duration, json!(-1500.0), "-1.5\n"),
+            (OutcomeKind::Duration, json!(1e300), "1e297\n"),
+            (OutcomeKind::Duration, json!(2e-9), "2e-12\n"),
+            (OutcomeKind::Number, json!(-3), "-3\n"),
+            (OutcomeKind::Number, json!(0.1), "0.1\n"),
+            (OutcomeKind::Binary, json!(true), "1\n"),
+            (OutcomeKind::Binary, json!(null), "\"\"\n"),
+            (OutcomeKind::Money, json!(null), "\"\"\n"),
+        ] {
+            assert_eq!(outcome(kind, value.clone()), cell, "{value}");
+        }
+        assert_eq!(
+            written(|cells| cells.number(Some(u64::MAX))),
+            format!("{}\n", u64::MAX)
+        );
+        assert_eq!(written(|cells| cells.number(Some(0))), "0\n");
+        assert_eq!(
+            written(|cells| cells.signed(Some(i32::MIN))),
+            format!("{}\n", i32::MIN)
+        );
+        assert_eq!(
+            written(|cells| cells.seconds(Some(Micros(1)))),
+            "0.000001\n"
+        );
+        let first = Time(0);
+        assert_eq!(
+            written(|cells| cells.time(Some(first))),
+            "1970-01-01T00:00:00.000000Z\n"
+        );
+    }
+}

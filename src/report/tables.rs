@@ -1,0 +1,384 @@
+//! A study as two tables: one row a slot, one row a run.
+//!
+//! The slots have the columns of the data that analyses read, then each outcome by its id. An outcome that
+//! is called as one of those columns stands there; one that is called as another column is
+//! `outcomes.<id>`.
+
+use std::io::{self, Write};
+
+use serde_json::Value;
+
+use super::cells::Cells;
+use super::slots::Became;
+use crate::engine::command::Executed;
+use crate::engine::rules::{Phase, Rules};
+use crate::engine::slice::{Run, Slice};
+use crate::protocol::model::{OutcomeKind, Protocol};
+use crate::protocol::plan::{Plan, Slot};
+use crate::units::Micros;
+
+/// Which table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Table {
+    /// One row a slot of the registered plan.
+    Slots,
+    /// One row a run.
+    Runs,
+}
+
+const SLOT: [&str; 7] = [
+    "task", "cluster", "arm", "repeat", "position", "status", "reason",
+];
+const MEASURED: [&str; 7] = [
+    "resolved",
+    "claimed",
+    "false_claim",
+    "cost_usd",
+    "input_tokens",
+    "output_tokens",
+    "duration_s",
+];
+const WHEN: [&str; 2] = ["started_at", "ended_at"];
+const RUN: [&str; 28] = [
+    "run",
+    "phase",
+    "draft",
+    "task",
+    "arm",
+    "stage",
+    "block",
+    "slot",
+    "repeat",
+    "turn",
+    "attempt",
+    "state",
+    "cause",
+    "note",
+    "executed",
+    "reference",
+    "seed",
+    "started_at",
+    "ended_at",
+    "closed_at",
+    "duration_s",
+    "timed_out",
+    "error_stop",
+    "cost_usd",
+    "checkpoint",
+    "exit",
+    "signal",
+    "cpu_s",
+];
+
+/// A task as the table of slots says it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskCells {
+    id: String,
+    cluster: Option<String>,
+}
+
+/// Returns the tasks of a plan, in its order.
+pub fn tasks(rules: &Rules, slice: &Slice, plan: &Plan) -> Vec<TaskCells> {
+    let analysis = rules.protocol().analysis.as_ref();
+    let field = analysis.and_then(|analysis| analysis.cluster.field());
+    let hole = field.map(|field| format!("task.{field}"));
+    let of_index = |index| {
+        let phase = Phase {
+            confirmatory: true,
+            index,
+        };
+        let id = rules.task_at(slice, phase).unwrap_or_default();
+        let task = hole.as_ref().and_then(|_| rules.task_in(slice, &id));
+        let cluster = task.zip(hole.as_deref());
+        TaskCells {
+            cluster: cluster.and_then(|(task, hole)| task.fill(hole)),
+            id,
+        }
+    };
+    (0..plan.tasks()).map(of_index).collect()
+}
+
+/// An outcome that has a column.
+#[derive(Clone, Copy, Debug)]
+struct Measure<'a> {
+    id: &'a str,
+    kind: OutcomeKind,
+}
+
+/// The outcomes that have a column of their own, and how the columns are called.
+struct Own<'a> {
+    measures: Vec<Measure<'a>>,
+    names: Vec<String>,
+}
+
+impl<'a> Own<'a> {
+    /// Gives every outcome a column beside those that are taken, unless one of these is meant for it.
+    fn of(protocol: Option<&'a Protocol>, taken: &[&str], meant: &[&str]) -> Self {
+        let outcomes = protocol.map_or(&[][..], |protocol| &protocol.outcomes);
+        let own = outcomes
+            .iter()
+            .filter(|outcome| !meant.contains(&outcome.id.as_str()));
+        let measures: Vec<Measure<'_>> = own
+            .map(|outcome| Measure {
+                id: &outcome.id,
+                kind: outcome.kind,
+            })
+            .collect();
+        let name = |measure: &Measure<'_>| match taken.contains(&measure.id) {
+            true => format!("outcomes.{}", measure.id),
+            false => measure.id.to_owned(),
+        };
+        Self {
+            names: measures.iter().map(name).collect(),
+            measures,
+        }
+    }
+
+    fn write<W: Write>(&self, cells: &mut Cells<W>, run: &Run) -> io::Result<()> {
+        for measure in &self.measures {
+            cells.outcome(measure.kind, value(run, measure.id))?;
+        }
+        Ok(())
+    }
+}
+
+fn value<'r>(run: &'r Run, outcome: &str) -> &'r Value {
+    let found = run.outcomes.as_ref().and_then(|all| all.get(outcome));
+    found.unwrap_or(&Value::Null)
+}
+
+/// Writes the table of slots.
+pub struct SlotTable<'a, W: Write> {
+    cells: Cells<W>,
+    arms: Vec<&'a str>,
+    tasks: &'a [TaskCells],
+    /// Which outcome stands in each column that has a name of its own.
+    measured: [Option<Measure<'a>>; MEASURED.len()],
+    own: Own<'a>,
+    sealed: bool,
+}
+
+impl<'a, W: Write> SlotTable<'a, W> {
+    /// Starts the table of a protocol; sealed values are left out.
+    pub fn new(
+        out: W,
+        protocol: Option<&'a Protocol>,
+        tasks: &'a [TaskCells],
+        sealed: bool,
+    ) -> io::Result<Self> {
+        let taken: Vec<&str> = SLOT.into_iter().chain(WHEN).collect();
+        let arms = protocol.map_or(&[][..], |protocol| &protocol.arms);
+        let mut table = Self {
+            cells: Cells::new(out),
+            arms: arms.iter().map(|arm| arm.id.as_str()).collect(),
+            tasks,
+            measured: MEASURED.map(|name| measured(protocol?, name)),
+            own: Own::of(protocol, &taken, &MEASURED),
+            sealed,
+        };
+        let own = table.own.names.iter().map(String::as_str);
+        let names = SLOT.into_iter().chain(MEASURED).chain(WHEN).chain(own);
+        table.cells.header(names)?;
+        Ok(table)
+    }
+
+    /// Writes a slot, what became of it, and its run where one is known.
+    pub fn row(&mut self, slot: &Slot, became: Became, run: Option<&Run>) -> io::Result<()> {
+        let place = |index: u64| usize::try_from(index).unwrap_or(usize::MAX);
+        let task = self.tasks.get(place(slot.task));
+        let cells = &mut self.cells;
+        cells.text(task.map(|task| task.id.as_str()))?;
+        cells.text(task.and_then(|task| task.cluster.as_deref()))?;
+        cells.text(self.arms.get(place(slot.arm)).copied())?;
+        cells.number(Some(slot.repeat + 1))?;
+        cells.number(Some(slot.task + 1))?;
+        cells.plain(became.status())?;
+        cells.plain(became.reason().or(run.and_then(reason)).unwrap_or_default())?;
+        let Some(run) = run.filter(|_| became.run().is_some()) else {
+            return self.cells.end();
+        };
+        self.measure(run)?;
+        self.cells.time(Some(run.started_at))?;
+        self.cells.time(run.ended_at)?;
+        if !self.sealed {
+            self.own.write(&mut self.cells, run)?;
+        }
+        self.cells.end()
+    }
+
+    fn measure(&mut self, run: &Run) -> io::Result<()> {
+        let cells = &mut self.cells;
+        let sealed = self.sealed;
+        for (name, measure) in MEASURED.into_iter().zip(self.measured) {
+            match (measure, name) {
+                (Some(measure), _) if !sealed => {
+                    cells.outcome(measure.kind, value(run, measure.id))?
+                }
+                (None, "false_claim") if !sealed => {
+                    let [resolved, claimed, ..] = self.measured;
+                    cells.flag(false_claim(run, resolved, claimed))?;
+                }
+                (None, "cost_usd") => cells.dollars(run.cost.known())?,
+                (None, "duration_s") => {
+                    cells.seconds(run.ending.as_ref().and_then(|ending| ending.wall))?;
+                }
+                _ => cells.unknown()?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the table.
+    pub fn finish(mut self) -> io::Result<()> {
+        self.cells.flush()
+    }
+}
+
+/// Returns the outcome that stands in a column: the one that is called so; else for `resolved` the primary
+/// outcome, and for `claimed` the one that is what the arm claims.
+fn measured<'a>(protocol: &'a Protocol, name: &str) -> Option<Measure<'a>> {
+    let mut outcomes = protocol.outcomes.iter();
+    let named = outcomes.clone().find(|outcome| outcome.id == name);
+    let found = named.or_else(|| match name {
+        "resolved" => {
+            let primary = &protocol.analysis.as_ref()?.primary.outcome;
+            outcomes.find(|outcome| outcome.id == *primary && outcome.kind == OutcomeKind::Binary)
+        }
+        "claimed" => outcomes.find(|outcome| {
+            outcome.kind == OutcomeKind::Binary && outcome.value.trim() == "claim.done"
+        }),
+        _ => None,
+    })?;
+    Some(Measure {
+        id: &found.id,
+        kind: found.kind,
+    })
+}
+
+/// Returns whether an arm claimed what is not so; none where either is not known.
+fn false_claim(
+    run: &Run,
+    resolved: Option<Measure<'_>>,
+    claimed: Option<Measure<'_>>,
+) -> Option<bool> {
+    let said = |measure: Option<Measure<'_>>| value(run, measure?.id).as_bool();
+    Some(said(claimed)? && !said(resolved)?)
+}
+
+/// Returns why a run stopped, as everybody may see; none where it ended by itself or has not ended.
+fn reason(run: &Run) -> Option<&'static str> {
+    if !run.is_closed() {
+        return Some(run.state.text());
+    }
+    let timed_out = run.ending.as_ref().is_some_and(|ending| ending.timed_out);
+    match run.cause {
+        Some(cause) => Some(cause.text()),
+        None if run.error_stop == Some(true) => Some("error-stop"),
+        None if timed_out => Some("timed-out"),
+        None => None,
+    }
+}
+
+/// Writes the table of runs.
+pub struct RunTable<'a, W: Write> {
+    cells: Cells<W>,
+    protocol: Option<&'a Protocol>,
+    own: Own<'a>,
+    sealed: bool,
+}
+
+impl<'a, W: Write> RunTable<'a, W> {
+    /// Starts the table of a protocol; sealed values are left out.
+    pub fn new(out: W, protocol: Option<&'a Protocol>, sealed: bool) -> io::Result<Self> {
+        let mut table = Self {
+            cells: Cells::new(out),
+            protocol,
+            own: Own::of(protocol, &RUN, &[]),
+            sealed,
+        };
+        let own = table.own.names.iter().map(String::as_str);
+        table.cells.header(RUN.into_iter().chain(own))?;
+        Ok(table)
+    }
+
+    /// Writes a run.
+    pub fn row(&mut self, run: &Run) -> io::Result<()> {
+        self.place(run)?;
+        self.course(run)?;
+        if !self.sealed {
+            self.observed(run)?;
+            self.own.write(&mut self.cells, run)?;
+        }
+        self.cells.end()
+    }
+
+    /// Writes which run it is and where it stands in the plan, counted from 1 as `plan` prints it.
+    fn place(&mut self, run: &Run) -> io::Result<()> {
+        let cells = &mut self.cells;
+        let place = run.place;
+        let of_plan = place.filter(|place| place.lane.is_registered());
+        cells.number(Some(run.run.0))?;
+        cells.plain(match (place, of_plan) {
+            (None, _) => "control",
+            (_, Some(_)) => "confirmatory",
+            (_, None) => "pilot",
+        })?;
+        let draft = place.filter(|place| !place.lane.is_registered());
+        cells.number(draft.map(|place| place.lane.draft))?;
+        cells.text(Some(&run.task))?;
+        cells.text(Some(&run.arm))?;
+        let stages = self.protocol.map(|protocol| &protocol.stages);
+        let stage = stages
+            .zip(place)
+            .and_then(|(stages, place)| stages.get(place.stage));
+        cells.text(stage.map(|stage| stage.id.as_str()))?;
+        cells.number(of_plan.map(|place| place.block + 1))?;
+        cells.number(place.map(|place| place.position + 1))?;
+        cells.number(place.map(|place| place.repeat))?;
+        cells.number(place.map(|place| place.turn))?;
+        cells.number(place.map(|place| u64::from(place.attempt)))
+    }
+
+    /// Writes what everybody may see of a run.
+    fn course(&mut self, run: &Run) -> io::Result<()> {
+        let cells = &mut self.cells;
+        cells.plain(run.state.text())?;
+        cells.plain(run.cause.map(|cause| cause.text()).unwrap_or_default())?;
+        cells.text(run.note.as_deref())?;
+        match &run.executed {
+            Executed::Here => {
+                cells.plain("here")?;
+                cells.unknown()?;
+            }
+            Executed::Elsewhere(reference) => {
+                cells.plain("elsewhere")?;
+                cells.text(reference.as_deref())?;
+            }
+        }
+        cells.number(run.seed.map(u64::from))?;
+        cells.time(Some(run.started_at))?;
+        cells.time(run.ended_at)?;
+        cells.time(run.closed_at)?;
+        let ending = run.ending.as_ref();
+        cells.seconds(ending.and_then(|ending| ending.wall))?;
+        cells.flag(ending.map(|ending| ending.timed_out))?;
+        cells.flag(run.error_stop)?;
+        cells.dollars(run.cost.known())?;
+        cells.flag(run.checkpoint)
+    }
+
+    /// Writes what is sealed of how a run ended.
+    fn observed(&mut self, run: &Run) -> io::Result<()> {
+        let cells = &mut self.cells;
+        let execution = run.execution.as_ref();
+        cells.signed(execution.and_then(|execution| execution.exit))?;
+        cells.signed(execution.and_then(|execution| execution.signal))?;
+        let cpu = execution.and_then(|execution| execution.cpu_ms);
+        cells.seconds(cpu.map(|millis| Micros(millis.saturating_mul(1000))))
+    }
+
+    /// Ends the table.
+    pub fn finish(mut self) -> io::Result<()> {
+        self.cells.flush()
+    }
+}

@@ -1,0 +1,182 @@
+//! A record again from its export: verified while it is read, and there only when it is whole.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, OpenFlags};
+
+use super::derived::{self, Derived};
+use super::verify::{self, End};
+use super::write::Salts;
+use super::write::is_made_up;
+use super::{Fault, LOG, Result, beside, must_be_file, open, rows};
+use crate::engine::slice::{Slice, Standing};
+use crate::record::anchor::expected::Expected;
+use crate::record::divergence::Divergence;
+use crate::record::entry::{self, Answer, Entry, Head};
+use crate::record::export::Header;
+
+/// After how many changed runs the derived rows are saved.
+const LAG_MAX: usize = 512;
+/// What SQLite may leave beside a database.
+const BESIDE: [&str; 3] = [LOG, "-shm", "-journal"];
+
+/// What an import came to.
+#[derive(Debug)]
+pub enum Import {
+    /// The record stands.
+    Done {
+        /// Where.
+        record: PathBuf,
+        /// Its newest entry.
+        head: Head,
+        /// The study's id.
+        study: String,
+    },
+    /// The export does not follow from itself.
+    Diverged(Divergence),
+}
+
+/// Makes a record from an export: at the path that is named, or called as its study in a folder.
+///
+/// Nothing stands there before all of it has been verified and is on the disk.
+pub fn import(export: &Path, to: Option<&Path>, folder: &Path) -> Result<Import> {
+    must_be_file(export)?;
+    to.map_or(Ok(()), must_be_free)?;
+    let place = to.map_or_else(|| folder.join("import"), Path::to_owned);
+    let mut made = Made::begin(&place)?;
+    let mut study = String::new();
+    let verified = verify::exported(
+        export,
+        &mut Expected::default(),
+        |header: &Header| {
+            study.clone_from(&header.study);
+            match header.sealed {
+                true => Err(Fault::SealedExport(export.to_owned())),
+                false => Ok(()),
+            }
+        },
+        |entry| made.add(entry),
+    );
+    let head = match verified {
+        Ok(audit) => audit.head,
+        Err(End::Diverged(divergence)) => return Ok(Import::Diverged(divergence)),
+        Err(End::Fault(fault)) => return Err(fault),
+    };
+    // Only what was verified names a file.
+    let record = to.map_or_else(|| folder.join(format!("{study}.prereg.db")), Path::to_owned);
+    made.finish(&record)?;
+    Ok(Import::Done {
+        record,
+        head,
+        study,
+    })
+}
+
+/// Refuses a place where something stands, or where the log of a record that was there still does.
+fn must_be_free(record: &Path) -> Result<()> {
+    let log = beside(record, LOG);
+    match [record, &log]
+        .into_iter()
+        .find(|path| path.symlink_metadata().is_ok())
+    {
+        Some(path) => Err(Fault::Exists(path.to_owned())),
+        None => Ok(()),
+    }
+}
+
+/// A record under a name of this process alone, which goes with it.
+struct Made {
+    connection: Option<Connection>,
+    path: PathBuf,
+    derived: Derived,
+}
+
+impl Made {
+    fn begin(place: &Path) -> Result<Self> {
+        let path = beside(place, &format!(".{}.tmp", std::process::id()));
+        // Made here, so that it is nobody else's.
+        File::create_new(&path).map_err(|source| Fault::file(&path, source))?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let mut made = Self {
+            connection: None,
+            derived: Derived {
+                head: Head::EMPTY,
+                slice: Slice::of(Standing::default()),
+            },
+            path,
+        };
+        let connection = Connection::open_with_flags(&made.path, flags)?;
+        open::prepare(&connection, &made.path, &mut Salts::new()?)?;
+        // Nobody reads it before it is whole: what breaks is thrown away.
+        connection.pragma_update_and_check(None, "journal_mode", "OFF", |_| Ok(()))?;
+        connection.pragma_update(None, "synchronous", "OFF")?;
+        connection.execute_batch("BEGIN IMMEDIATE")?;
+        made.connection = Some(connection);
+        Ok(made)
+    }
+
+    /// Adds an entry that was checked.
+    fn add(&mut self, entry: &Entry) -> Result<()> {
+        let Some(connection) = &self.connection else {
+            return Ok(());
+        };
+        let broken = |message| Fault::Row {
+            row: format!("entry {}", entry.seq),
+            message,
+        };
+        rows::append(connection, entry)?;
+        let (command, ruling) = entry::unseal(entry).map_err(broken)?;
+        // The entries do not tell which keys were given; those that nobody could repeat are not kept.
+        if !is_made_up(&command.key) && rows::key(connection, &command.key)?.is_none() {
+            rows::save_key(connection, &command.key, entry.seq)?;
+        }
+        if let Answer::Granted(events) = &ruling
+            && let Some(draft) = derived::draft_of(&command.action, events)
+        {
+            rows::save_draft(connection, draft, entry.seq)?;
+        }
+        self.derived.follow(connection, &command, &ruling)?;
+        self.derived.head = Head {
+            seq: entry.seq,
+            digest: entry.digest,
+        };
+        if self.derived.lag() >= LAG_MAX {
+            self.derived.save(connection)?;
+        }
+        Ok(())
+    }
+
+    /// Gives the record its name, once all of it is on the disk.
+    fn finish(&mut self, record: &Path) -> Result<()> {
+        if let Some(connection) = self.connection.take() {
+            self.derived.save(&connection)?;
+            connection.execute_batch("COMMIT")?;
+            connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+            connection.close().map_err(|(_, error)| error)?;
+        }
+        must_be_free(record)?;
+        let fault = |source| Fault::file(record, source);
+        let file = File::open(&self.path).map_err(fault)?;
+        file.sync_all().map_err(fault)?;
+        // A link, unlike a rename, never takes the place of a file that came meanwhile.
+        std::fs::hard_link(&self.path, record).map_err(fault)?;
+        let folder = match record.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder,
+            _ => Path::new("."),
+        };
+        let folder = File::open(folder).map_err(fault)?;
+        folder.sync_all().map_err(fault)
+    }
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        drop(self.connection.take());
+        // Whole, it has its own name now; half made, it is of no use to anybody.
+        let _ = std::fs::remove_file(&self.path);
+        for suffix in BESIDE {
+            let _ = std::fs::remove_file(beside(&self.path, suffix));
+        }
+    }
+}
