@@ -815,6 +815,9 @@ fn a_full_disk_loses_nothing_and_work_goes_on_after() {
             said.out.chars().take(200).collect::<String>()
         );
         assert!(matches!(said.code, Some(0 | 1)), "{said:?}");
+        if said.code == Some(1) {
+            assert_eq!(said.error_code(), "disk-full", "{said:?}");
+        }
         let ended = said
             .err
             .lines()
@@ -834,6 +837,14 @@ fn a_full_disk_loses_nothing_and_work_goes_on_after() {
                 verified.out.lines().next().unwrap_or(""),
                 verified.err
             );
+            // What was begun and has no tables yet is no record.
+            let begun = verified.err.contains("not-a-record") && ended.is_none();
+            assert!(verified.code == Some(0) || begun, "{verified:?}");
+            if verified.code == Some(0) && ended.is_some() {
+                let status = study.data(&["status", db]);
+                let kept = status["standing"]["slots_ended"].as_u64();
+                assert!(kept >= ended, "{kept:?} {ended:?}");
+            }
         }
         fs::remove_file(&filler).unwrap();
         let said = study.prereg(&["run", "study.toml", "--db", db]);

@@ -410,6 +410,16 @@ fn forged_scores_are_found() {
     let mut forgery = forge();
     forgery.edit(4, |body| body["command"]["at"] = json!(1));
     assert_found(&mut forgery, "time-decreases", 4, None);
+    // A clock that lay behind, and is ahead; one of which nothing is said, in other words.
+    for (clock, code) in [
+        (json!({ "behind": 5_000_000 }), "clock-differs"),
+        (json!({ "behind": 0 }), "body-form"),
+        (json!({}), "body-form"),
+    ] {
+        let mut forgery = forge();
+        forgery.edit(4, |body| body["command"]["clock"] = clock);
+        assert_found(&mut forgery, code, 4, None);
+    }
     let mut forgery = forge();
     forgery.entries.remove(0);
     assert_found(&mut forgery, "first-entry", 1, None);

@@ -82,7 +82,7 @@ pub enum Fault {
     NotCommitted(rusqlite::Error),
     /// There is no space left.
     #[error(
-        "no space is left for the record; nothing of the last command is on it: make room, and run the same command again"
+        "no space is left for the record; what was to be written last is not on it: make room, and run the same command again"
     )]
     DiskFull,
     /// A flush failed, and whether what was committed is on the disk is not known.

@@ -37,7 +37,7 @@ impl Pace {
 
 /// Returns how far a clock lies behind the time that an entry is given; nothing where it is hardly so.
 pub(super) fn behind(wall: Time, at: Time) -> Micros {
-    let behind = Micros(at.0.saturating_sub(wall.0).unsigned_abs());
+    let behind = Micros(u64::try_from(at.0.saturating_sub(wall.0)).unwrap_or_default());
     if behind > Clock::WORTH {
         behind
     } else {
