@@ -25,7 +25,7 @@ use rusqlite::Connection;
 const VERBS: &[&[&str]] = &[
     &["status"],
     &["verify", "study.prereg.db"],
-    &["export"],
+    &["export", "--to", "never.jsonl"],
     &["start", "t0", "a"],
     &["run", "study.toml"],
     &["register", "study.toml"],
