@@ -51,7 +51,14 @@ pub(super) fn export(args: &Export, as_json: bool) -> Result<Reply, Failure> {
     json["file"] = json!(path.display().to_string());
     json["sealed"] = json!(sealed);
     json["not_shown"] = json!(unshown::UNSHOWN);
-    Ok(Reply::done(text, json))
+    Ok(Reply {
+        aside: if as_json {
+            String::new()
+        } else {
+            unshown::lines()
+        },
+        ..Reply::done(text, json)
+    })
 }
 
 /// What was written.

@@ -63,7 +63,7 @@ impl Derived {
         ruling: &Answer,
     ) -> Result<()> {
         match ruling {
-            Answer::Refused(_) => evolve::refused(&mut self.slice, &command),
+            Answer::Refused(_) => evolve::refused(&mut self.slice, command),
             Answer::Granted(events) => {
                 // What the fold touches, it looks for.
                 loop {
