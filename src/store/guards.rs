@@ -322,6 +322,12 @@ pub(super) fn must_be_own_log(record: &Path) -> Result<()> {
         // Whoever began to make it was killed before anything was recorded.
         (None, Ok(None)) => true,
         (None, Ok(Some(_))) => rows::head(&snapshot).is_ok_and(|head| head == Head::EMPTY),
+        // The same, and a journal of that beginning is to be rolled back, which only a writer can.
+        (None, Err(Fault::Storage(error)))
+            if error.sqlite_error_code() == Some(rusqlite::ErrorCode::ReadOnly) =>
+        {
+            true
+        }
         (_, Err(Fault::Storage(error))) if is_unavailable(&error) => return Err(error.into()),
         // The pages do not fit together.
         (_, Ok(None) | Err(_)) => false,
