@@ -530,3 +530,45 @@ fn a_study_is_answered_alike_whatever_its_clock_does() {
     assert!(right.is_null(), "{right}");
     assert_eq!(clock["jumps"], 8, "{clock}");
 }
+
+/// A journal of SQLite that says of a file of pages of 4,096 bytes: it was empty before.
+fn journal_of_nothing() -> Vec<u8> {
+    let mut journal = vec![0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
+    for word in [0_u32, 7, 0, 512, 4096] {
+        journal.extend(word.to_be_bytes());
+    }
+    journal.resize(512, 0);
+    journal
+}
+
+#[test]
+fn a_record_whose_making_the_power_cut_off_is_made_anew() {
+    let whole = Recipe::default().lay();
+    let connection = Connection::open(whole.record()).unwrap();
+    let wal = connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()));
+    wal.unwrap();
+    let page = fs::read(whole.record()).unwrap();
+    connection.execute_batch("CREATE TABLE t (x)").unwrap();
+    let header = fs::read(log_of(&whole)).unwrap()[..32].to_vec();
+    let torn = [&vec![0; 512], &page[512..]].concat();
+    for (file, log) in [(&torn, None), (&page, None), (&page, Some(header))] {
+        for verb in ["register", "run"] {
+            let study = Recipe::default().lay();
+            fs::write(study.record(), file).unwrap();
+            fs::write(
+                study.base.join("study.prereg.db-journal"),
+                journal_of_nothing(),
+            )
+            .unwrap();
+            if let Some(header) = &log {
+                fs::write(log_of(&study), header).unwrap();
+            }
+            // Looking changes nothing: whoever writes makes it anew.
+            assert_eq!(study.prereg(&["status"]).code, Some(1));
+            assert!(fs::read(study.record()).unwrap() == *file);
+            let said = study.prereg(&[verb, "study.toml"]);
+            assert_eq!(said.code, Some(0), "{said:?}");
+            study.verify();
+        }
+    }
+}

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 
 use super::open::{BUSY, as_it_stands};
-use super::{Fault, LOG, Result, beside, rows};
+use super::{Fault, JOURNAL, LOG, Result, beside, rows};
 use crate::record::entry::Head;
 use crate::units::Digest;
 
@@ -296,7 +296,7 @@ pub(super) fn empty_log(connection: &Connection) -> Result<bool> {
 ///
 /// Before any connection that writes: the last of those to be closed puts the log into the file.
 pub(super) fn must_be_own_log(record: &Path) -> Result<()> {
-    if is_log_empty(record) {
+    if is_log_empty(record) || is_begun(record) {
         return Ok(());
     }
     let foreign = || Fault::ForeignLog {
@@ -322,17 +322,26 @@ pub(super) fn must_be_own_log(record: &Path) -> Result<()> {
         // Whoever began to make it was killed before anything was recorded.
         (None, Ok(None)) => true,
         (None, Ok(Some(_))) => rows::head(&snapshot).is_ok_and(|head| head == Head::EMPTY),
-        // The same, and a journal of that beginning is to be rolled back, which only a writer can.
-        (None, Err(Fault::Storage(error)))
-            if error.sqlite_error_code() == Some(rusqlite::ErrorCode::ReadOnly) =>
-        {
-            true
-        }
         (_, Err(Fault::Storage(error))) if is_unavailable(&error) => return Err(error.into()),
         // The pages do not fit together.
         (_, Ok(None) | Err(_)) => false,
     };
     if is_own { Ok(()) } else { Err(foreign()) }
+}
+
+/// Returns whether a cut of the power left a record that was only begun: no tables, no frame of a log,
+/// and a journal that whoever writes next rolls back. A record has a journal only while it is begun.
+pub(super) fn is_begun(record: &Path) -> bool {
+    let length = |suffix| std::fs::metadata(beside(record, suffix)).map_or(0, |file| file.len());
+    if length(JOURNAL) == 0 || length(LOG) > LOG_HEADER as u64 {
+        return false;
+    }
+    match in_file(record) {
+        Ok(marks) => marks.is_none(),
+        // Part of its first page is there.
+        Err(Fault::Storage(error)) => !is_unavailable(&error),
+        Err(_) => false,
+    }
 }
 
 /// Returns whether the world, and not what stands in the files, prevents somebody from reading.

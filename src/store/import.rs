@@ -9,7 +9,7 @@ use super::derived::{self, Derived};
 use super::verify::{self, End};
 use super::write::Salts;
 use super::write::is_made_up;
-use super::{Fault, LOG, Result, beside, must_be_file, open, rows};
+use super::{Fault, JOURNAL, LOG, Result, beside, must_be_file, open, rows};
 use crate::engine::slice::{Slice, Standing};
 use crate::record::anchor::expected::Expected;
 use crate::record::divergence::Divergence;
@@ -19,7 +19,7 @@ use crate::record::export::Header;
 /// After how many changed runs the derived rows are saved.
 const LAG_MAX: usize = 512;
 /// What SQLite may leave beside a database.
-const BESIDE: [&str; 3] = [LOG, "-shm", "-journal"];
+const BESIDE: [&str; 3] = [LOG, "-shm", JOURNAL];
 
 /// What an import came to.
 #[derive(Debug)]

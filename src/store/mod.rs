@@ -66,6 +66,8 @@ type Result<T> = std::result::Result<T, Fault>;
 
 /// What SQLite appends to the name of a record for its log.
 const LOG: &str = "-wal";
+/// What SQLite appends to it for what is to be rolled back while a record is begun.
+const JOURNAL: &str = "-journal";
 /// The shortest page of a database, in bytes.
 const PAGE_MIN: u64 = 512;
 
@@ -153,6 +155,9 @@ impl Store {
     /// Opens a record to read; nothing is written.
     pub fn read(path: &Path) -> Result<Self> {
         may_be_record(path, must_be_file(path)?)?;
+        if guards::is_begun(path) {
+            return Err(Fault::NotFound(path.to_owned()));
+        }
         guards::must_be_own_log(path)?;
         let connection = match open::connect_to_read(path, path, OpenFlags::empty()) {
             Err(Fault::Storage(error))
