@@ -24,7 +24,6 @@ use prereg::engine::modelcheck::{self, Weakness};
 use prereg::protocol::check;
 use prereg::runner::clock;
 use prereg::store::{Request, Store, Writer};
-use tempfile::TempDir;
 
 /// How many runs the launched study has.
 const RUNS: usize = 2000;
@@ -90,7 +89,7 @@ fn launch() {
     println!("launch: {RUNS} x /bin/true, 2 at a time");
     let prereg = env!("CARGO_BIN_EXE_prereg");
     let ours = || {
-        let folder = TempDir::new_in(".").unwrap();
+        let folder = common::folder();
         study(folder.path(), RUNS / 2);
         let mut run = command(&format!("{prereg} run -q speed.toml"));
         run.current_dir(folder.path());
@@ -111,7 +110,7 @@ fn launch() {
     }
     if installed("parallel") {
         let theirs = || {
-            let folder = TempDir::new_in(".").unwrap();
+            let folder = common::folder();
             piped(&format!(
                 "parallel -j2 --joblog {}/log /bin/true",
                 folder.path().display()
@@ -166,7 +165,7 @@ fn transaction() {
         "transaction: end, score and next start, beside a bare SQLite WAL+FULL commit of one row"
     );
     const COUNT: u64 = 500;
-    let folder = TempDir::new_in(".").unwrap();
+    let folder = common::folder();
     let mut store = registered(folder.path(), 20_000);
     let mut next = 1;
     let ours = || {
@@ -223,7 +222,7 @@ fn exports() {
     if !installed("sqlite3") {
         return;
     }
-    let folder = TempDir::new_in(".").unwrap();
+    let folder = common::folder();
     let mut store = registered(folder.path(), TASKS);
     let mut next = 1;
     let all = |writer: &mut Writer<'_>| {
@@ -311,7 +310,7 @@ fn cold_start() {
 fn resume() {
     println!("the finished quickstart, run again (goal: under 50 ms)");
     let prereg = env!("CARGO_BIN_EXE_prereg");
-    let folder = TempDir::new_in(".").unwrap();
+    let folder = common::folder();
     let copied = Command::new("cp")
         .arg("-r")
         .arg("protocols/.")
@@ -344,7 +343,7 @@ fn resume() {
 fn large() {
     println!("100,000 tasks x 2 arms x 5 repeats (goal: under 1,000 ms each, and 300 MiB)");
     let prereg = env!("CARGO_BIN_EXE_prereg");
-    let folder = TempDir::new_in(".").unwrap();
+    let folder = common::folder();
     study(folder.path(), 100_000);
     let protocol = PROTOCOL
         .replace(

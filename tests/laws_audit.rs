@@ -9,7 +9,7 @@ mod engine_common;
 
 use engine_common::design::Design;
 use engine_common::random::{Random, any_drafts, any_move, any_pause};
-use engine_common::{Draft, Move, World};
+use engine_common::{Draft, Move, World, sealed};
 use prereg::engine::command::{Action, Cause};
 use prereg::engine::event::Event;
 use prereg::engine::refusal::Refusal;
@@ -31,18 +31,7 @@ fn entries(random: &mut Random, drafts: &[Draft]) -> Vec<Entry> {
         let wanted = any_move(random, &world);
         world.give(&wanted);
     }
-    let mut head = Head::EMPTY;
-    let log = world.log.unwrap_or_default();
-    let sealed = log.into_iter().map(|(command, ruling)| {
-        let salt = Digest::of(&[&random.next().to_be_bytes()]);
-        let sealed = entry::seal(head, &command, Answer::from(ruling), salt);
-        head = Head {
-            seq: sealed.seq,
-            digest: sealed.digest,
-        };
-        sealed
-    });
-    sealed.collect()
+    sealed(world.log.unwrap_or_default())
 }
 
 /// Each of some random records.

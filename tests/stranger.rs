@@ -22,7 +22,7 @@ use std::process::Command;
 use common::{Recipe, Said};
 use desk::Desk;
 use engine_common::random::{Random, any_drafts, any_move, any_pause};
-use engine_common::{Draft, Move, World};
+use engine_common::{Draft, Move, World, sealed};
 use forger::Forgery;
 use kinds::{KINDS, three};
 use prereg::store::{Verification, verify};
@@ -246,7 +246,7 @@ fn random_history(random: &mut Random) -> Forgery {
         let wanted = any_move(random, &world);
         world.give(&wanted);
     }
-    Forgery::on("study", histories::sealed(world.log.unwrap()))
+    Forgery::on("study", sealed(world.log.unwrap()))
 }
 
 /// Compares the two on random histories, whole and sealed, and on each with an entry left out.

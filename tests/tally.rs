@@ -12,19 +12,16 @@ use std::collections::BTreeMap;
 use engine_common::design::Design;
 use engine_common::histories::histories;
 use engine_common::random::{Random, any_design, any_move, any_pause};
-use engine_common::random_rules::any_outage;
+use engine_common::random_rules::{any_outage, easy_outage};
 use engine_common::words::read;
 use engine_common::{Draft, World};
 use prereg::engine::blocks;
 use prereg::engine::facts::{Fact, FactKey};
 use prereg::engine::rules::Rules;
 use prereg::engine::slice::{Row, Run, Slice, State};
-use prereg::protocol::model::{
-    CauseWord, ErrorsIn, Outage, OutageWindow, ScoreWord, Serial, Voids,
-};
+use prereg::protocol::model::{CauseWord, ErrorsIn, Outage, ScoreWord, Serial, Voids};
 use prereg::report::slots::Slots;
 use prereg::report::tally::{ControlVerdict, Counter, Figure, Tally};
-use prereg::units::Share;
 
 /// Hands what a record held whole says to a function, as the store hands it out.
 fn each_row(slice: &Slice, mut each: impl FnMut(Row)) {
@@ -188,7 +185,7 @@ fn may_follow(design: &Design, slot: &[&Run]) -> bool {
     is_left && unjudged.is_some_and(|cause| design.rerun.contains(&cause.word()))
 }
 
-/// Leaves what refuses starts out, so that many runs end, in hours that take runs out.
+/// Leaves what refuses starts out, in hours that take runs out.
 fn in_outages(random: &mut Random, design: Design) -> Design {
     Design {
         outage: Some(Outage {
@@ -196,15 +193,7 @@ fn in_outages(random: &mut Random, design: Design) -> Design {
             pauses_starts: false,
             ..any_outage(random)
         }),
-        stops: Vec::new(),
-        holds: Vec::new(),
-        budgets: Vec::new(),
-        switch: false,
-        preflight: false,
-        probe: None,
-        cutoff: None,
-        breaker: None,
-        ..design
+        ..design.unhindered()
     }
 }
 
@@ -293,26 +282,13 @@ fn played(design: &Design, moves: &[&str]) -> Tally {
     tally(&drafts[0].rules, &world.slice)
 }
 
-/// An outage rule that one error stop among two runs meets.
-fn outage() -> Outage {
-    Outage {
-        window: OutageWindow::UtcHour,
-        error: "run.error_stop".to_owned(),
-        ended_min: 2,
-        error_share: Share { num: 1, den: 2 },
-        errors_in: ErrorsIn::AnyArm,
-        voids: Voids::Block,
-        pauses_starts: false,
-    }
-}
-
 #[test]
 fn void_runs_are_in_no_count_and_a_block_voided_too_often_is_missing() {
     let design = Design {
         serial: Serial::None,
         on_error_stop: ScoreWord::Unjudged,
         voids_max: Some(0),
-        outage: Some(outage()),
+        outage: Some(easy_outage(Voids::Block)),
         ..Design::default()
     };
     let moves = [
@@ -357,7 +333,7 @@ fn a_run_that_counts_again_when_every_slot_is_filled_fills_none_more() {
         outage: Some(Outage {
             ended_min: 1,
             voids: Voids::Run,
-            ..outage()
+            ..easy_outage(Voids::Block)
         }),
         ..Design::default()
     };

@@ -13,8 +13,15 @@ pub(crate) mod study;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
+use tempfile::TempDir;
+
 /// How many rounds a comparison has.
 pub(crate) const ROUNDS: usize = 7;
+
+/// Makes a folder for a study, on the disk that holds what is built, and out of the way.
+pub(crate) fn folder() -> TempDir {
+    TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
+}
 
 /// Makes a command line, with the priority that was asked for.
 pub(crate) fn command(line: &str) -> Command {

@@ -65,7 +65,7 @@ pub(crate) fn request(action: Action) -> Request {
 impl Study {
     /// Makes a study with so many finished runs, and place for some more.
     pub(crate) fn after(runs: u64) -> Self {
-        let folder = TempDir::new_in(".").unwrap();
+        let folder = super::folder();
         let tasks = runs / 10 + 2_000;
         let frame = (0..tasks).map(|task| format!("{{\"id\":\"t{task}\"}}\n"));
         fs::write(folder.path().join("tasks.jsonl"), frame.collect::<String>()).unwrap();

@@ -21,7 +21,7 @@ use crate::record::anchor::line::{Line, Published};
 use crate::record::anchor::timestamp::{Token, imprint};
 use crate::record::anchor::{Proof, prove, published};
 use crate::runner::clock;
-use crate::runner::seal::{self, SealFault, Stamped};
+use crate::runner::signing::{self, SigningFault, Stamped};
 use crate::store::{self, Store};
 
 /// The most bytes that are read of a file that shows a publication.
@@ -146,7 +146,7 @@ fn witness<'a>(
             return Ok((published, witness, key));
         }
         let published = said.map_or_else(|| current(store), Ok)?;
-        let signature = seal::sign(&published, key)?;
+        let signature = signing::sign(&published, key)?;
         return Ok((published, Witness::Ssh { signature }, key));
     }
     if let Some(file) = &args.ssh_signature {
@@ -288,7 +288,7 @@ pub(super) fn check_stamp(
     authorities: &Path,
 ) -> Result<Stamped, Failure> {
     read(authorities)?;
-    Ok(seal::check_stamp(published, token, authorities)?)
+    Ok(signing::check_stamp(published, token, authorities)?)
 }
 
 /// Makes the fault of a time-stamp of an authority that nobody vouches for.
@@ -348,8 +348,8 @@ pub(super) fn proof_json(proof: &Proof, is_signature_checked: Option<bool>) -> V
     })
 }
 
-impl From<SealFault> for Failure {
-    fn from(fault: SealFault) -> Self {
+impl From<SigningFault> for Failure {
+    fn from(fault: SigningFault) -> Self {
         Self::Fault {
             code: "seal",
             message: fault.to_string(),

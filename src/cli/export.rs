@@ -52,11 +52,7 @@ pub(super) fn export(args: &Export, as_json: bool) -> Result<Reply, Failure> {
     json["sealed"] = json!(sealed);
     json["not_shown"] = json!(unshown::UNSHOWN);
     Ok(Reply {
-        aside: if as_json {
-            String::new()
-        } else {
-            unshown::lines()
-        },
+        aside: unshown::lines(),
         ..Reply::done(text, json)
     })
 }

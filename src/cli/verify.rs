@@ -15,7 +15,7 @@ use crate::record::anchor::line::Line;
 use crate::record::audit::Audit;
 use crate::record::divergence::{Code, Divergence};
 use crate::record::unshown;
-use crate::runner::seal::Stamped;
+use crate::runner::signing::Stamped;
 use crate::store::{self, Store, Verification};
 
 /// A publication that the record agrees with, and whether it was checked who stamped it.

@@ -6,7 +6,7 @@
 //! - `programs`: the look at a study's programs before anything starts;
 //! - `world`: looks at the world for the rules;
 //! - `children`: who is being executed, for the session after one that was killed;
-//! - `seal`: the programs that sign a published line and check who stamped one;
+//! - `signing`: the programs that sign a published line and check who stamped one;
 //! - `clock`, `signals`, `switch`: the wall clock, and the operator's hand.
 
 pub mod children;
@@ -14,9 +14,9 @@ pub mod clock;
 pub mod executor;
 pub mod process;
 pub mod programs;
-pub mod seal;
 pub mod session;
 pub mod signals;
+pub mod signing;
 pub mod switch;
 pub mod tree;
 pub mod world;

@@ -120,12 +120,13 @@ pub(super) fn prepare(connection: &Connection, path: &Path, salts: &mut Salts) -
 
 /// Refuses a file that is not a record, or is of a newer version.
 pub(super) fn recognise(connection: &Connection, path: &Path) -> Result<()> {
-    let pragma = |name: &str| {
-        connection.query_row(&format!("PRAGMA {name}"), [], |row| row.get::<_, i64>(0))
-    };
+    // One look: whoever is making the record sets both in one transaction.
+    let look = connection.unchecked_transaction()?;
+    let pragma =
+        |name: &str| look.query_row(&format!("PRAGMA {name}"), [], |row| row.get::<_, i64>(0));
     let application = pragma("application_id").map_err(|error| foreign(error, path))?;
     let version = pragma("user_version")?;
-    let tables = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| {
+    let tables = look.query_row("SELECT count(*) FROM sqlite_schema", [], |row| {
         row.get::<_, i64>(0)
     })?;
     if application == 0 && tables == 0 {

@@ -23,7 +23,8 @@ use prereg::engine::event::Event;
 use prereg::engine::evolve;
 use prereg::engine::rules::Rules;
 use prereg::engine::slice::Slice;
-use prereg::units::{Micros, RunId, Time};
+use prereg::record::entry::{self, Answer, Entry, Head};
+use prereg::units::{Digest, Micros, RunId, Time};
 
 use design::Design;
 pub use moves::{How, Move, Report, Said};
@@ -148,4 +149,19 @@ impl<'d> World<'d> {
         }
         ruling
     }
+}
+
+/// Seals what was said and ruled, each entry with a salt of its own.
+pub fn sealed(log: Vec<(Command, Ruling)>) -> Vec<Entry> {
+    let mut head = Head::EMPTY;
+    let entries = log.into_iter().map(|(command, ruling)| {
+        let salt = Digest::of(&[b"salt", &head.seq.to_be_bytes()]);
+        let sealed = entry::seal(head, &command, Answer::from(ruling), salt);
+        head = Head {
+            seq: sealed.seq,
+            digest: sealed.digest,
+        };
+        sealed
+    });
+    entries.collect()
 }

@@ -76,26 +76,33 @@ pub fn any_rules(random: &mut Random, plain: Design) -> Design {
     }
 }
 
-/// Leaves what refuses starts out, so that many runs end, in hours that can be outages.
+/// Leaves what refuses starts out, in hours that can be outages.
 fn in_weather(random: &mut Random, ruled: Design) -> Design {
     Design {
         outage: Some(any_outage(random)),
-        stops: Vec::new(),
-        holds: Vec::new(),
-        budgets: Vec::new(),
-        switch: false,
-        preflight: false,
-        probe: None,
-        cutoff: None,
-        breaker: None,
         pilots: 0,
         per_slot: *random.pick(&[Some(2), Some(3), None]),
         runs_max: 2 + random.below(3) as u32,
-        ..ruled
+        ..ruled.unhindered()
     }
 }
 
 impl Design {
+    /// Leaves out what refuses starts beside the order, so that many runs end.
+    pub fn unhindered(self) -> Self {
+        Self {
+            stops: Vec::new(),
+            holds: Vec::new(),
+            budgets: Vec::new(),
+            switch: false,
+            preflight: false,
+            probe: None,
+            cutoff: None,
+            breaker: None,
+            ..self
+        }
+    }
+
     /// A draw that grows needs tasks outermost, or places in the plan would change.
     fn with_task_first(mut self, needed: bool) -> Self {
         if needed {
@@ -249,4 +256,17 @@ fn any_draw(random: &mut Random, world: &World<'_>, design: &Design) -> Move {
     let from = random.below(drawn as usize + 3) as u64;
     let tasks = (0..1 + random.below(2)).map(|_| random.pick(&all).clone());
     Move::Draw(from, tasks.collect())
+}
+
+/// An outage rule that one error stop among two runs meets, in a window that refuses no start.
+pub fn easy_outage(voids: Voids) -> Outage {
+    Outage {
+        window: OutageWindow::UtcHour,
+        error: "run.error_stop".to_owned(),
+        ended_min: 2,
+        error_share: Share { num: 1, den: 2 },
+        errors_in: ErrorsIn::AnyArm,
+        voids,
+        pauses_starts: false,
+    }
 }

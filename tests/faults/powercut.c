@@ -75,43 +75,31 @@ static int opened(int fd, const char *path, int was_there) {
     return fd;
 }
 
-#define OPEN(name)                                                      \
-    int name(const char *path, int flags, ...) {                        \
-        int (*real)(const char *, int, ...) = dlsym(RTLD_NEXT, #name);  \
-        va_list rest;                                                   \
-        va_start(rest, flags);                                          \
-        mode_t mode = flags & O_CREAT ? va_arg(rest, mode_t) : 0;       \
-        va_end(rest);                                                   \
-        pthread_mutex_lock(&turn);                                      \
-        begin();                                                        \
-        int was_there = !access(path, F_OK);                            \
-        int fd = opened(real(path, flags, mode), path, was_there);      \
-        int kept = errno;                                               \
-        pthread_mutex_unlock(&turn);                                    \
-        errno = kept;                                                   \
-        return fd;                                                      \
-    }
-OPEN(open)
-OPEN(open64)
+static int open_at(const char *name, int at, const char *path, int flags, va_list rest) {
+    int (*real)(int, const char *, int, ...) = dlsym(RTLD_NEXT, name);
+    mode_t mode = flags & O_CREAT ? va_arg(rest, mode_t) : 0;
+    pthread_mutex_lock(&turn);
+    begin();
+    int was_there = !faccessat(at, path, F_OK, 0);
+    int fd = opened(real(at, path, flags, mode), path, was_there);
+    int kept = errno;
+    pthread_mutex_unlock(&turn);
+    errno = kept;
+    return fd;
+}
 
-#define OPENAT(name)                                                       \
-    int name(int at, const char *path, int flags, ...) {                   \
-        int (*real)(int, const char *, int, ...) = dlsym(RTLD_NEXT, #name); \
-        va_list rest;                                                      \
-        va_start(rest, flags);                                             \
-        mode_t mode = flags & O_CREAT ? va_arg(rest, mode_t) : 0;          \
-        va_end(rest);                                                      \
-        pthread_mutex_lock(&turn);                                         \
-        begin();                                                           \
-        int was_there = !faccessat(at, path, F_OK, 0);                     \
-        int fd = opened(real(at, path, flags, mode), path, was_there);     \
-        int kept = errno;                                                  \
-        pthread_mutex_unlock(&turn);                                       \
-        errno = kept;                                                      \
-        return fd;                                                         \
+#define OPEN(name, real, at, ...)                       \
+    int name(__VA_ARGS__, int flags, ...) {             \
+        va_list rest;                                   \
+        va_start(rest, flags);                          \
+        int fd = open_at(real, at, path, flags, rest);  \
+        va_end(rest);                                   \
+        return fd;                                      \
     }
-OPENAT(openat)
-OPENAT(openat64)
+OPEN(open, "openat", AT_FDCWD, const char *path)
+OPEN(open64, "openat64", AT_FDCWD, const char *path)
+OPEN(openat, "openat", at, int at, const char *path)
+OPEN(openat64, "openat64", at, int at, const char *path)
 
 int close(int fd) {
     int (*real)(int) = dlsym(RTLD_NEXT, "close");

@@ -9,17 +9,14 @@
 )]
 
 use prereg::engine::command::{Action, Cause};
-use prereg::engine::decide::Ruling;
 use prereg::engine::rules::Rules;
 use prereg::engine::start::{self, Peek};
-use prereg::protocol::model::{
-    ArmsOrder, CauseWord, DrawMethod, ErrorsIn, Outage, OutageWindow, Voids,
-};
-use prereg::record::entry::{self, Answer, Entry, Head};
-use prereg::units::{Digest, Micros, RunId, Share, Time};
+use prereg::protocol::model::{ArmsOrder, CauseWord, DrawMethod, ErrorsIn, Outage, Voids};
+use prereg::units::{Digest, Micros, RunId, Time};
 
 use super::engine_common::design::{Design, HOUR};
-use super::engine_common::{Draft, How, Move, Report, World};
+use super::engine_common::random_rules::easy_outage;
+use super::engine_common::{Draft, How, Move, Report, World, sealed};
 use super::forger::Forgery;
 
 const MINUTE: Micros = Micros(60_000_000);
@@ -91,13 +88,8 @@ fn common() -> Design {
 
 fn outage() -> Outage {
     Outage {
-        window: OutageWindow::UtcHour,
-        error: "run.error_stop".to_owned(),
-        ended_min: 2,
-        error_share: Share { num: 1, den: 2 },
-        errors_in: ErrorsIn::AnyArm,
-        voids: Voids::Run,
         pauses_starts: true,
+        ..easy_outage(Voids::Run)
     }
 }
 
@@ -242,19 +234,4 @@ fn end_as(world: &mut World<'_>, run: RunId, report: Report, error: bool) {
         world.later(Micros(1_000_000));
         world.give(&Move::Score(run.0, report));
     }
-}
-
-/// Seals what was said and ruled, each entry with a salt of its own.
-pub fn sealed(log: Vec<(prereg::engine::command::Command, Ruling)>) -> Vec<Entry> {
-    let mut head = Head::EMPTY;
-    let entries = log.into_iter().map(|(command, ruling)| {
-        let salt = Digest::of(&[b"salt", &head.seq.to_be_bytes()]);
-        let sealed = entry::seal(head, &command, Answer::from(ruling), salt);
-        head = Head {
-            seq: sealed.seq,
-            digest: sealed.digest,
-        };
-        sealed
-    });
-    entries.collect()
 }

@@ -17,7 +17,7 @@ const SAID_MAX: usize = 200;
 
 /// Why a program did not do what it was asked for.
 #[derive(Debug, thiserror::Error)]
-pub enum SealFault {
+pub enum SigningFault {
     /// It could not be started.
     #[error("`{program}` could not be started: {source}")]
     Missing {
@@ -51,7 +51,7 @@ pub enum Stamped {
 }
 
 /// Lets `ssh-keygen` sign a line; returns the armored signature.
-pub fn sign(published: &Published, key: &Path) -> Result<String, SealFault> {
+pub fn sign(published: &Published, key: &Path) -> Result<String, SigningFault> {
     const PROGRAM: &str = "ssh-keygen";
     let folder = tempfile::Builder::new().prefix("prereg-").tempdir()?;
     let (line, made) = (folder.path().join("line"), folder.path().join("line.sig"));
@@ -64,7 +64,7 @@ pub fn sign(published: &Published, key: &Path) -> Result<String, SealFault> {
     let ended = output(PROGRAM, command.stdin(Stdio::inherit()))?;
     match fs::read_to_string(&made) {
         Ok(signature) if ended.status.success() => Ok(signature),
-        _ => Err(SealFault::Refused {
+        _ => Err(SigningFault::Refused {
             program: PROGRAM,
             said: said(&ended),
         }),
@@ -76,7 +76,7 @@ pub fn check_stamp(
     published: &Published,
     token: &Token,
     authorities: &Path,
-) -> Result<Stamped, SealFault> {
+) -> Result<Stamped, SigningFault> {
     const PROGRAM: &str = "openssl";
     let folder = tempfile::Builder::new().prefix("prereg-").tempdir()?;
     let (line, stamp) = (folder.path().join("line"), folder.path().join("token"));
@@ -102,7 +102,7 @@ pub fn check_stamp(
     let is_about_the_certificate = text.contains("certificate verify error");
     let is_about_the_file = text.contains("error loading") || text.contains("could not read");
     match (is_about_the_file, is_about_the_certificate) {
-        (true, _) => Err(SealFault::Refused {
+        (true, _) => Err(SigningFault::Refused {
             program: PROGRAM,
             said,
         }),
@@ -111,13 +111,13 @@ pub fn check_stamp(
     }
 }
 
-fn output(program: &'static str, command: &mut Command) -> Result<Output, SealFault> {
+fn output(program: &'static str, command: &mut Command) -> Result<Output, SigningFault> {
     command
         .env("LC_ALL", "C")
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .output()
-        .map_err(|source| SealFault::Missing { program, source })
+        .map_err(|source| SigningFault::Missing { program, source })
 }
 
 /// Returns the last line that a program said something in.
