@@ -4,12 +4,12 @@ mod engine_common;
 mod naive;
 
 use engine_common::design::Design;
+use engine_common::random_rules::easy_outage;
 use engine_common::{Draft, How, Move, Report, World};
 use naive::Naive;
 use naive::agrees::agrees;
 use prereg::engine::command::Cause;
-use prereg::protocol::model::{Axis, CauseWord, ErrorsIn, Outage, OutageWindow, Serial, Voids};
-use prereg::units::Share;
+use prereg::protocol::model::{Axis, CauseWord, Serial, Voids};
 
 /// Plays every history of some more moves. A refused move changes nothing but the clock, which the
 /// laws show, so that a history that holds one is a shorter one, played too.
@@ -99,15 +99,7 @@ fn with_outage(voids: Voids) -> Design {
         rerun: vec![CauseWord::Unjudged, CauseWord::Stale],
         per_slot: Some(2),
         voids_max: Some(1),
-        outage: Some(Outage {
-            window: OutageWindow::UtcHour,
-            error: "run.error_stop".to_owned(),
-            ended_min: 2,
-            error_share: Share { num: 1, den: 2 },
-            errors_in: ErrorsIn::AnyArm,
-            voids,
-            pauses_starts: false,
-        }),
+        outage: Some(easy_outage(voids)),
         ..Design::default()
     }
 }
