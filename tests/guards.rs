@@ -17,7 +17,7 @@ use std::process::Command;
 use common::{Recipe, Said, Study, end_of, wait_until};
 use prereg::engine::command::Action;
 use prereg::record::export::Header;
-use prereg::store::{Request, Store};
+use prereg::store::{Request, Store, Writer};
 use prereg::units::{Micros, Time};
 use rusqlite::Connection;
 
@@ -131,14 +131,17 @@ fn pass(seconds: i64) {
     STEADY.set(STEADY.get() + seconds.unsigned_abs() * 1_000_000);
 }
 
-fn deviate(store: &mut Store, note: String) {
-    let request = Request {
+fn note_of(note: String) -> Request {
+    Request {
         actor: "user".to_owned(),
         key: None,
         expects: None,
         action: Action::Deviate { note },
-    };
-    let given = store.write(|writer| writer.apply(request)).unwrap();
+    }
+}
+
+fn deviate(store: &mut Store, note: String) {
+    let given = store.write(|writer| writer.apply(note_of(note))).unwrap();
     given.ruling.unwrap();
 }
 
@@ -169,19 +172,53 @@ fn an_older_or_newer_log_is_not_read_through() {
         let store = Store::read(&study.record()).unwrap();
         moments.push(Moment::of(&study, &store));
     }
+    let (shown, refused) = paired(&study, &moments);
+    assert!(shown > 20 && refused > 50, "{shown} {refused}");
+}
+
+/// A commit that SQLite puts into the file at once begins the log anew, and so does the one after it.
+#[test]
+fn a_log_after_a_large_commit_is_its_own() {
+    let study = Recipe::default().lay();
+    study.register();
+    let mut store = Store::open(&study.record(), wall).unwrap();
+    let mut moments = Vec::new();
+    for (step, large) in [true, true, false, true, false, false, true]
+        .into_iter()
+        .enumerate()
+    {
+        let notes = if large { 50 } else { 1 };
+        let work = |writer: &mut Writer<'_>| {
+            for note in 0..notes {
+                let note = format!("{step} {note} {}", "a".repeat(100_000));
+                writer.apply(note_of(note))?.ruling.unwrap();
+            }
+            Ok(())
+        };
+        store.write(work).unwrap();
+        moments.push(Moment::of(&study, &store));
+    }
+    drop(store);
+    moments.push(Moment::of(&study, &Store::read(&study.record()).unwrap()));
+    let (shown, refused) = paired(&study, &moments);
+    assert!(shown >= moments.len() && refused > 10, "{shown} {refused}");
+}
+
+/// Puts every log beside every file: each pair is shown as the record was at some time, or refused.
+fn paired(study: &Study, moments: &[Moment]) -> (usize, usize) {
     let (mut shown, mut refused) = (0, 0);
     for (at, file) in moments.iter().enumerate() {
         for (log_at, log) in moments.iter().enumerate() {
-            tidy(&study);
+            tidy(study);
             fs::write(study.record(), &file.file).unwrap();
             if !log.log.is_empty() {
-                fs::write(log_of(&study), &log.log).unwrap();
+                fs::write(log_of(study), &log.log).unwrap();
             }
             match Store::read(&study.record()) {
                 Ok(store) => {
                     let head = store.head().unwrap().seq;
                     drop(store);
-                    study_verifies(&study);
+                    study_verifies(study);
                     let expected = if log.log.is_empty() {
                         None
                     } else {
@@ -204,7 +241,7 @@ fn an_older_or_newer_log_is_not_read_through() {
         }
     }
     println!("logs: {shown} shown, {refused} refused");
-    assert!(shown > 20 && refused > 50, "{shown} {refused}");
+    (shown, refused)
 }
 
 fn study_verifies(study: &Study) {

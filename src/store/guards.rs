@@ -121,10 +121,13 @@ pub(super) struct Place {
     handle: File,
 }
 
+/// What tells a log from the one before it in the same file.
+type LogSalts = [u8; 8];
+
 /// How a log stood before a transaction.
 #[derive(Debug)]
 pub(super) struct Before {
-    salts: Option<[u8; 8]>,
+    salts: Option<LogSalts>,
     changes: u64,
 }
 
@@ -177,7 +180,7 @@ impl Place {
         if before.salts.is_some() {
             count(transaction)
         } else {
-            begin(transaction, name, 0)
+            begin(transaction, name, None)
         }
     }
 
@@ -189,20 +192,23 @@ impl Place {
         name: Digest,
     ) -> Result<()> {
         match (before.salts, self.salts()?) {
-            // That commit was counted, and is not in the file.
-            (Some(old), Some(new)) if old != new => begin(connection, name, 1),
+            (Some(old), Some(new)) if old != new => begin(connection, name, Some(new)),
             _ => Ok(()),
         }
     }
 
-    /// Returns what tells this log from the one before it in the same file; nothing of an empty one.
-    fn salts(&self) -> Result<Option<[u8; 8]>> {
-        let mut header = [0; LOG_HEADER];
-        match self.handle.read_exact_at(&mut header, 0) {
-            Ok(()) => Ok(header[16..24].try_into().ok()),
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
-            Err(source) => Err(Fault::file(&self.log.0, source)),
-        }
+    fn salts(&self) -> Result<Option<LogSalts>> {
+        salts_of(&self.handle).map_err(|source| Fault::file(&self.log.0, source))
+    }
+}
+
+/// Reads the salts of a log; nothing of an empty one.
+fn salts_of(log: &File) -> io::Result<Option<LogSalts>> {
+    let mut header = [0; LOG_HEADER];
+    match log.read_exact_at(&mut header, 0) {
+        Ok(()) => Ok(header[16..24].try_into().ok()),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
+        Err(source) => Err(source),
     }
 }
 
@@ -220,6 +226,8 @@ struct Marks {
     newest: Mark,
     /// The newest commit of the log before this one.
     before: Mark,
+    /// The salts of the log that has that commit, too; none where it is in the file.
+    within: Option<LogSalts>,
 }
 
 impl Marks {
@@ -228,8 +236,9 @@ impl Marks {
         if count_tables(connection)? == 0 {
             return Ok(None);
         }
-        let mut statement = connection
-            .prepare_cached("SELECT log, commits, follows, followed FROM marks WHERE one = 1")?;
+        let mut statement = connection.prepare_cached(
+            "SELECT log, commits, follows, followed, salts FROM marks WHERE one = 1",
+        )?;
         let mark = |row: &Row<'_>, at: usize| {
             Ok::<_, rusqlite::Error>(Mark {
                 log: Digest(row.get(at)?),
@@ -240,16 +249,21 @@ impl Marks {
             Ok(Self {
                 newest: mark(row, 0)?,
                 before: mark(row, 2)?,
+                within: row.get::<_, Vec<u8>>(4)?.try_into().ok(),
             })
         });
         Ok(found.optional()?)
     }
 
-    /// Returns whether what is seen through a log goes on where the file ends, or the file has part of
-    /// that log already.
-    fn goes_on_from(&self, file: &Mark) -> bool {
+    /// Returns whether what is seen through a log with these salts goes on where the file ends, or the
+    /// file has part of that log already.
+    fn goes_on_from(&self, file: &Mark, salts: Option<LogSalts>) -> bool {
         let is_same = self.newest.log == file.log && self.newest.commits >= file.commits;
-        is_same || self.before == *file
+        // The last commit before a name was given may be in the log, in the file, or in both.
+        let has_last = self.within.is_some() && self.within == salts;
+        let missing = i64::from(has_last && self.before.commits == file.commits + 1);
+        let follows = self.before.commits == file.commits + missing;
+        is_same || self.before.log == file.log && follows
     }
 }
 
@@ -261,19 +275,21 @@ fn count_tables(connection: &Connection) -> Result<i64> {
 /// Writes the first mark of a record.
 pub(super) fn first_mark(connection: &Connection, name: Digest) -> Result<()> {
     connection.execute(
-        "INSERT INTO marks (one, log, commits, follows, followed) VALUES (1, ?1, ?2, ?3, ?2)",
+        "INSERT INTO marks (one, log, commits, follows, followed, salts) VALUES (1, ?1, ?2, ?3, ?2, x'')",
         params![name.0, FIRST, Digest([0; 32]).0],
     )?;
     Ok(())
 }
 
-/// Begins a log, where so many commits of the log before it are not in the file.
-fn begin(connection: &Connection, name: Digest, missing: i64) -> Result<()> {
+/// Begins a log. The last commit that was counted under the name before is in the file, or in the log
+/// with these salts.
+fn begin(connection: &Connection, name: Digest, within: Option<LogSalts>) -> Result<()> {
+    let salts = within.as_ref().map_or(&[][..], |salts| salts);
     connection
         .prepare_cached(
-            "UPDATE marks SET follows = log, followed = commits - ?2, log = ?1, commits = ?3 WHERE one = 1",
+            "UPDATE marks SET follows = log, followed = commits, log = ?1, commits = ?2, salts = ?3 WHERE one = 1",
         )?
-        .execute(params![name.0, missing, FIRST])?;
+        .execute(params![name.0, FIRST, salts])?;
     Ok(())
 }
 
@@ -313,12 +329,16 @@ pub(super) fn must_be_own_log(record: &Path) -> Result<()> {
     // Held until the file was looked at: until then nothing newer gets into it.
     let snapshot = connection.unchecked_transaction()?;
     let seen = Marks::of(&snapshot);
+    let log = beside(record, LOG);
+    let salts = File::open(&log)
+        .and_then(|log| salts_of(&log))
+        .map_err(|source| Fault::file(&log, source))?;
     let Ok(file) = in_file(record) else {
         // Not a record, or of another version: that is said by whoever looks at that.
         return Ok(());
     };
     let is_own = match (file, seen) {
-        (Some(file), Ok(Some(seen))) => seen.goes_on_from(&file.newest),
+        (Some(file), Ok(Some(seen))) => seen.goes_on_from(&file.newest, salts),
         // Whoever began to make it was killed before anything was recorded.
         (None, Ok(None)) => true,
         (None, Ok(Some(_))) => rows::head(&snapshot).is_ok_and(|head| head == Head::EMPTY),

@@ -44,11 +44,13 @@ CREATE INDEX lanes_that_may_start ON lanes (stage, ready) WHERE ready IS NOT NUL
 -- What accumulates beside runs and lanes, one row for each key.
 CREATE TABLE facts (key TEXT PRIMARY KEY, fact TEXT NOT NULL) STRICT, WITHOUT ROWID;
 -- Which log belongs to the file. A log has a name, under which its commits are counted, and says where
--- the log before it ended, all of which is in the file. (Counted from 2^40: the row keeps its length.)
+-- the log before it ended, all of which is in the file but for its last commit, where the log has these
+-- salts. (Counted from 2^40: the row keeps its length.)
 CREATE TABLE marks (
     one      INTEGER PRIMARY KEY CHECK (one = 1),
     log      BLOB NOT NULL,
     commits  INTEGER NOT NULL,
     follows  BLOB NOT NULL,
-    followed INTEGER NOT NULL
+    followed INTEGER NOT NULL,
+    salts    BLOB NOT NULL
 ) STRICT;
