@@ -449,7 +449,7 @@ pub(super) fn load_ready(
         "SELECT number, facts FROM lanes
          WHERE ready IS NOT NULL AND stage = ?1 AND ready > ?2 ORDER BY ready",
     )?;
-    // Lanes that the slice holds are newer there. No LIMIT: a bound one would plan the query anew.
+    // Lanes that the slice holds are newer there, and passed over.
     let mut rows = statement.query([stage(place), after.map_or(-1, turn)])?;
     while let Some(row) = rows.next()? {
         let id = LaneId::registered(unsigned(row, 0)?);
