@@ -19,7 +19,7 @@ use std::time::Instant;
 use common::study::{Study, ask, finish, next, start};
 use common::{compare, installed, median, time};
 use prereg::engine::refusal::Next;
-use prereg::store::Writer;
+use prereg::store::{Fault, GroupCommit, Lead, Writer};
 use prereg::units::RunId;
 use rusqlite::Connection;
 
@@ -189,39 +189,39 @@ fn one_shot() {
     compare("beside the shell", 1.5, ours, theirs);
 }
 
-/// Starts and ends runs from so many threads, each waiting until its start is on the disk; returns
-/// how many a second.
+/// Starts runs from so many threads, each waiting until its start is on the disk, as the workers of a
+/// session do; returns how many a second. The runs are ended afterwards.
 fn rate(study: &mut Study, clients: u64, each: u64) -> f64 {
-    let flush = study.store.begin_session(64).unwrap();
-    let first = study.runs;
-    let store = Mutex::new((&mut study.store, first));
+    let flush = study.store.begin_session(LAG_MAX).unwrap();
+    let first = study.runs + 1;
+    let store = Mutex::new(&mut study.store);
+    let group = GroupCommit::default();
+    let serve = |jobs: Vec<()>, lead: Lead<'_, (), ()>| {
+        let work = |writer: &mut Writer<'_>| jobs.iter().try_for_each(|()| start(writer));
+        store.lock().unwrap().write(work)?;
+        drop(lead);
+        flush.flush()?;
+        Ok::<_, Fault>(jobs)
+    };
     let started = Instant::now();
     std::thread::scope(|scope| {
         for _ in 0..clients {
             scope.spawn(|| {
-                let mut last = None;
                 for _ in 0..each {
-                    let mut held = store.lock().unwrap();
-                    let work = |writer: &mut Writer<'_>| {
-                        if let Some(run) = last {
-                            finish(writer, run)?;
-                        }
-                        start(writer)
-                    };
-                    held.0.write(work).unwrap();
-                    held.1 += 1;
-                    last = Some(RunId(held.1));
-                    drop(held);
-                    flush.flush().unwrap();
+                    let answer = group.submit((), serve).unwrap();
+                    assert!(answer.is_some());
                 }
-                let mut held = store.lock().unwrap();
-                let run = last.unwrap();
-                held.0.write(|writer| finish(writer, run)).unwrap();
             });
         }
     });
     let seconds = started.elapsed().as_secs_f64();
     study.runs += clients * each;
+    for run in first..=study.runs {
+        study
+            .store
+            .write(|writer| finish(writer, RunId(run)))
+            .unwrap();
+    }
     study.store.settle().unwrap();
     (clients * each) as f64 / seconds
 }
@@ -233,7 +233,7 @@ fn clients() {
     let mut study = Study::after(1_000);
     let ratio = |_| {
         let one = rate(&mut study, 1, 200);
-        let many = rate(&mut study, 32, 60);
+        let many = rate(&mut study, 32, 40);
         (many / one, one, many)
     };
     let rounds: Vec<(f64, f64, f64)> = (0..5).map(ratio).collect();

@@ -1,6 +1,7 @@
 //! The only room that starts processes and reads the wall clock.
 //!
 //! - `session`: workers that start, execute, judge and record until nothing is left to start;
+//! - `dispatcher`: where they come to between two runs;
 //! - `executor`: what is done for one run, from its workspace to its evidence;
 //! - `process`: one command in its own process group; `tree`: files that arms may have touched;
 //! - `programs`: the look at a study's programs before anything starts;
@@ -11,6 +12,7 @@
 
 pub mod children;
 pub mod clock;
+mod dispatcher;
 pub mod executor;
 pub mod process;
 pub mod programs;

@@ -6,7 +6,7 @@
 //! that follow from the entries are saved in the same transaction, or in a session every so many
 //! runs (`derived`). No entry is changed afterwards.
 //!
-//! - `write`: the one write path; `lock`, `flush`: how it waits for others and for the disk;
+//! - `write`: the one write path; `lock`, `flush`, `group`: how it waits for others and for the disk;
 //! - `rows`: rows loaded and saved; `derived`: those that follow from entries, saved or not yet;
 //! - `anchors`: what was published of a record, kept beside it;
 //! - `open`: connections; `guards`: where a record stands, and whether the log beside it is its own;
@@ -19,6 +19,7 @@ mod derived;
 mod doubt;
 mod fault;
 mod flush;
+mod group;
 mod guards;
 mod import;
 mod lock;
@@ -36,6 +37,7 @@ mod write;
 pub use anchors::{anchors_of, published_beside};
 pub use fault::Fault;
 pub use flush::Flush;
+pub use group::{GroupCommit, Lead};
 pub use import::{Import, import};
 pub use transfer::Exported;
 pub use verify::{Verification, verify, verify_against};
