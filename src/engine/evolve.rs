@@ -41,6 +41,8 @@ pub fn evolve(slice: &mut Slice, at: Time, event: &Event) {
         } => {
             slice.standing.opened = Some(*registration);
             slice.standing.draft = *draft;
+            // Those of the draft before.
+            slice.tasks.clear();
         }
         Event::Registered {
             registration,

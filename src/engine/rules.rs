@@ -1,13 +1,14 @@
 //! The rules of a study, ready to be applied: the registration with its plan and expressions.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use serde_json::Value;
 
 use super::conditions::Conditions;
 use super::facts::{Fact, FactKey};
+use super::frame::{Extent, Frame, FramedKey, Held};
+pub use super::frame::Phase;
 use super::observation::Observer;
 use super::scoring::Scorer;
 use super::slice::{Slice, Standing};
@@ -22,30 +23,13 @@ use crate::units::{Digest, Time};
 pub struct Rules {
     registration: Registration,
     digest: Digest,
-    tasks: Vec<Task>,
-    index: HashMap<String, Indexed>,
-    drawn: frame::Drawn,
+    extent: Extent,
+    frame: Frame,
     plan: Plan,
     pilot: Plan,
     scorer: OnceLock<Result<Scorer, String>>,
     observer: OnceLock<Result<Observer, String>>,
     conditions: OnceLock<Result<Conditions, String>>,
-}
-
-/// Where a task stands in the frame, and what it is for.
-#[derive(Clone, Copy, Debug)]
-struct Indexed {
-    frame: usize,
-    phase: Option<Phase>,
-}
-
-/// What a task is for, and its place there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Phase {
-    /// Whether it is drawn for the registered plan, or a pilot.
-    pub confirmatory: bool,
-    /// Its place in the draw, or among the pilots, from 0.
-    pub index: u64,
 }
 
 impl Rules {
@@ -66,31 +50,41 @@ impl Rules {
 
     fn bound(registration: Registration, tasks: Vec<Task>) -> Self {
         let protocol = &registration.protocol;
-        let drawn = frame::draw(protocol, &tasks);
-        let mut phases: Vec<Option<Phase>> = vec![None; tasks.len()];
-        for (confirmatory, list) in [(true, &drawn.confirmatory), (false, &drawn.pilot)] {
-            for (index, task) in list.iter().enumerate() {
-                phases[*task] = Some(Phase {
-                    confirmatory,
-                    index: index as u64,
-                });
-            }
-        }
-        let indexed = tasks.iter().zip(phases).enumerate();
-        let index = indexed
-            .map(|(frame, (task, phase))| (task.id.clone(), Indexed { frame, phase }))
-            .collect();
+        let held = Held::new(protocol, tasks);
+        let plans = held.plans(protocol);
+        let extent = held.extent();
+        Self::of(registration, extent, Frame::Held(held), plans)
+    }
+
+    /// Returns whether a plan cannot be made without the tasks' names.
+    pub fn need_names(registration: &Registration) -> bool {
+        Plan::new(&registration.protocol, &[], &[]).is_by_name()
+    }
+
+    /// Takes a registration whose tasks are kept in rows; the plan needs none of their names.
+    pub fn of_rows(registration: Registration, extent: Extent) -> Self {
+        let protocol = &registration.protocol;
+        let plan = Plan::new(protocol, &[], &[]).over(extent.confirmatory);
+        let pilot = Plan::pilot(protocol, &[], &[]).over(extent.pilot);
+        Self::of(registration, extent, Frame::Kept, [plan, pilot])
+    }
+
+    fn of(
+        registration: Registration,
+        extent: Extent,
+        frame: Frame,
+        [plan, pilot]: [Plan; 2],
+    ) -> Self {
         Self {
-            plan: Plan::new(protocol, &tasks, &drawn.confirmatory),
-            pilot: Plan::pilot(protocol, &tasks, &drawn.pilot),
             digest: registration.digest(),
+            registration,
+            extent,
+            frame,
+            plan,
+            pilot,
             scorer: OnceLock::new(),
             observer: OnceLock::new(),
             conditions: OnceLock::new(),
-            registration,
-            tasks,
-            index,
-            drawn,
         }
     }
 
@@ -125,9 +119,41 @@ impl Rules {
         &self.registration.protocol
     }
 
-    /// Returns a task of the frame as it was registered.
-    pub fn task(&self, id: &str) -> Option<&Task> {
-        self.tasks.get(self.index.get(id)?.frame)
+    /// Returns what is known of the frame without its tasks.
+    pub fn extent(&self) -> &Extent {
+        &self.extent
+    }
+
+    /// Returns every task of the frame and what it is for, in the frame's order, where they are held.
+    pub fn framed(&self) -> impl Iterator<Item = (&Task, Option<Phase>)> {
+        let held = match &self.frame {
+            Frame::Held(held) => Some(held),
+            Frame::Kept => None,
+        };
+        held.into_iter().flat_map(Held::rows)
+    }
+
+    /// Returns a task of the frame as it was registered, and what it is for.
+    fn registered(&self, slice: &Slice, id: &str) -> Option<(Cow<'_, Task>, Option<Phase>)> {
+        match &self.frame {
+            Frame::Held(held) => {
+                let (task, phase) = held.get(id)?;
+                Some((Cow::Borrowed(task), phase))
+            }
+            Frame::Kept => {
+                let found = slice.framed(&FramedKey::Id(id.to_owned()))?;
+                Some((Cow::Owned(found.task.clone()), found.phase))
+            }
+        }
+    }
+
+    /// Returns the id of the task at a place of the frame as it was registered.
+    fn registered_at(&self, slice: &Slice, phase: Phase) -> Option<String> {
+        let task = match &self.frame {
+            Frame::Held(held) => held.at(phase)?,
+            Frame::Kept => &slice.framed(&FramedKey::Place(phase))?.task,
+        };
+        Some(task.id.clone())
     }
 
     /// Returns whether tasks are added one by one.
@@ -148,7 +174,7 @@ impl Rules {
     /// Returns a task of the frame as it stands.
     pub fn task_in<'a>(&'a self, slice: &Slice, id: &str) -> Option<Cow<'a, Task>> {
         if !self.is_open() {
-            return self.task(id).map(Cow::Borrowed);
+            return self.registered(slice, id).map(|(task, _)| task);
         }
         match slice.fact(&FactKey::Task(id.to_owned()))? {
             Fact::Task(known) => Some(Cow::Owned(Task {
@@ -164,7 +190,7 @@ impl Rules {
         let confirmatory = self.is_confirmatory(task);
         let grows = confirmatory && self.grows();
         if !(self.is_open() || grows) {
-            return self.index.get(&task.id)?.phase;
+            return self.registered(slice, &task.id)?.1;
         }
         match slice.fact(&FactKey::Task(task.id.clone()))? {
             Fact::Task(known) => known.index.map(|index| Phase {
@@ -175,14 +201,18 @@ impl Rules {
         }
     }
 
-    /// Returns the task that stands at a place of the whole draw, had it been made at once; none
-    /// where the frame is open.
-    pub fn draw_order(&self, index: u64) -> Option<&Task> {
-        let place = usize::try_from(index).ok()?;
-        self.drawn
-            .confirmatory
-            .get(place)
-            .map(|task| &self.tasks[*task])
+    /// Returns the id of the task that stands at a place of the whole draw, had it been made at once;
+    /// none where the frame is open.
+    pub fn draw_order(&self, slice: &Slice, index: u64) -> Option<String> {
+        let confirmatory = true;
+        let phase = Phase {
+            confirmatory,
+            index,
+        };
+        match self.is_open() {
+            true => None,
+            false => self.registered_at(slice, phase),
+        }
     }
 
     /// Returns whether a task is in a confirmatory split.
@@ -200,16 +230,7 @@ impl Rules {
         let key = match phase.confirmatory {
             true if self.is_open() || self.grows() => FactKey::Drawn(phase.index),
             false if self.is_open() => FactKey::Pilot(phase.index),
-            confirmatory => {
-                let drawn = &self.drawn;
-                let list = if confirmatory {
-                    &drawn.confirmatory
-                } else {
-                    &drawn.pilot
-                };
-                let place = usize::try_from(phase.index).ok()?;
-                return list.get(place).map(|task| self.tasks[*task].id.clone());
-            }
+            _ => return self.registered_at(slice, phase),
         };
         match slice.fact(&key)? {
             Fact::Place(task) => Some(task.clone()),
@@ -271,7 +292,7 @@ impl Rules {
     /// Returns what computes outcomes; compiled once, when it is first needed.
     pub fn scorer(&self) -> Result<&Scorer, &str> {
         self.scorer
-            .get_or_init(|| Scorer::new(self.protocol(), &self.tasks))
+            .get_or_init(|| Scorer::new(self.protocol(), &self.extent.fractional))
             .as_ref()
             .map_err(String::as_str)
     }

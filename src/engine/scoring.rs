@@ -12,7 +12,7 @@ use super::rules::Rules;
 use super::slice::Run;
 use crate::protocol::canonical;
 use crate::protocol::expression::{Answer, Expression, Scope};
-use crate::protocol::frame::{self, Task};
+use crate::protocol::frame::Task;
 use crate::protocol::model::{FieldKind, OutcomeKind, Protocol};
 use crate::protocol::shape;
 use crate::units::{Money, millionths};
@@ -41,7 +41,7 @@ pub struct Scorer {
 
 impl Scorer {
     /// Compiles a protocol that passed its checks.
-    pub fn new(protocol: &Protocol, tasks: &[Task]) -> Result<Self, String> {
+    pub fn new(protocol: &Protocol, fractional: &BTreeSet<String>) -> Result<Self, String> {
         let compile = |text: &str| Expression::compile(text, &Scope::new());
         let schema = protocol
             .judge
@@ -67,7 +67,7 @@ impl Scorer {
                 .collect::<Result<_, String>>()?,
             fractional: match &protocol.open_fields {
                 Some(fields) => declared_numbers(fields),
-                None => frame::fractional_fields(tasks),
+                None => fractional.clone(),
             },
         })
     }

@@ -12,6 +12,7 @@ use super::command::{Cause, Clock, Ending, Evidence, Executed, Execution};
 use super::durations::{Middle, Side, Span};
 use super::event::{LaneId, Outcomes, Place};
 use super::facts::{Fact, FactKey};
+use super::frame::{Framed, FramedKey};
 use super::outage::{Tally, Window};
 use crate::units::{Digest, Micros, RunId, Time};
 
@@ -452,6 +453,8 @@ pub struct Slice {
     pub ready: BTreeMap<Turn, LaneId>,
     /// The facts that were loaded; none where there is no such fact.
     pub facts: BTreeMap<FactKey, Option<Fact>>,
+    /// The tasks of the frame that were loaded; none where there is no such task.
+    pub tasks: BTreeMap<FramedKey, Option<Framed>>,
     /// The runs of a task and arm, under an order by counts.
     pub cells: BTreeMap<Cell, BTreeSet<RunId>>,
     /// The error stops of a window.
@@ -508,6 +511,8 @@ pub struct Missing {
     pub ready: BTreeSet<Lookup>,
     /// Facts.
     pub facts: BTreeSet<FactKey>,
+    /// Tasks of the frame.
+    pub tasks: BTreeSet<FramedKey>,
     /// Runs of a task and arm.
     pub cells: BTreeSet<Cell>,
     /// Error stops of a window.
@@ -575,6 +580,15 @@ impl Slice {
         let found = self.facts.get(key);
         if found.is_none() {
             self.miss(|missing| missing.facts.insert(key.clone()));
+        }
+        found?.as_ref()
+    }
+
+    /// Returns a task of the frame, if there is one.
+    pub fn framed(&self, key: &FramedKey) -> Option<&Framed> {
+        let found = self.tasks.get(key);
+        if found.is_none() {
+            self.miss(|missing| missing.tasks.insert(key.clone()));
         }
         found?.as_ref()
     }

@@ -147,8 +147,8 @@ fn drawable(rules: &Rules, slice: &Slice, id: &str, index: u64) -> Result<(), Re
         });
     }
     // Where the frame is known, so is the order of the whole draw.
-    match rules.draw_order(index) {
-        Some(next) if next.id != id => Err(Refusal::DrawConflict {
+    match rules.draw_order(slice, index) {
+        Some(next) if next != id => Err(Refusal::DrawConflict {
             position: index + 1,
         }),
         None if !rules.is_open() => Err(Refusal::NotConfirmatory {

@@ -7,11 +7,12 @@
 use rusqlite::Connection;
 use serde::de::DeserializeOwned;
 
-use super::{Fault, Result, rows};
+use super::{Fault, Result, frames, rows};
 use crate::engine::command::{Action, Command};
 use crate::engine::event::Event;
 use crate::engine::evolve;
 use crate::engine::facts::{Fact, FactKey, FactKind};
+use crate::engine::rules::Rules;
 use crate::engine::slice::{Changed, Missing, Row, Run, Seated, Slice};
 use crate::record::entry::{self, Answer, Head};
 use crate::units::RunId;
@@ -136,6 +137,10 @@ impl Derived {
             let fact = rows::fact(connection, &key)?;
             self.slice.facts.insert(key, fact);
         }
+        for key in missing.tasks {
+            let task = frames::framed(connection, self.slice.standing.draft, &key)?;
+            self.slice.tasks.insert(key, task);
+        }
         for (span, side) in missing.spans {
             let beside = rows::span_beside(connection, span, side)?;
             self.slice.spans.extend(beside);
@@ -200,12 +205,31 @@ impl Derived {
     }
 }
 
-/// Returns the draft that an event opens.
-pub(super) fn draft_of(action: &Action, events: &[Event]) -> Option<u64> {
-    match (action, events) {
-        (Action::Open { .. }, [Event::Opened { draft, .. }]) => Some(*draft),
-        _ => None,
-    }
+/// Saves the draft that a command opened, if it opened one.
+pub(super) fn save_draft(
+    connection: &Connection,
+    seq: u64,
+    action: &Action,
+    events: &[Event],
+) -> Result<()> {
+    let (
+        Action::Open {
+            text,
+            tasks,
+            registration,
+        },
+        [Event::Opened { draft, .. }],
+    ) = (action, events)
+    else {
+        return Ok(());
+    };
+    let broken = |message| Fault::Row {
+        row: format!("entry {seq}"),
+        message,
+    };
+    let rules =
+        Rules::of_record(registration.as_ref().clone(), tasks.clone()).map_err(broken)?;
+    frames::save(connection, *draft, seq, text, &rules)
 }
 
 /// Hands every row from which slots are counted to a function, as it is saved or has become since:

@@ -131,10 +131,8 @@ impl Made {
         if !is_made_up(&command.key) && rows::key(connection, &command.key)?.is_none() {
             rows::save_key(connection, &command.key, entry.seq)?;
         }
-        if let Answer::Granted(events) = &ruling
-            && let Some(draft) = derived::draft_of(&command.action, events)
-        {
-            rows::save_draft(connection, draft, entry.seq)?;
+        if let Answer::Granted(events) = &ruling {
+            derived::save_draft(connection, entry.seq, &command.action, events)?;
         }
         self.derived.follow(connection, &command, &ruling)?;
         self.derived.head = Head {

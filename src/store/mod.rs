@@ -8,6 +8,7 @@
 //!
 //! - `write`: the one write path; `lock`, `flush`, `group`: how it waits for others and for the disk;
 //! - `rows`: rows loaded and saved; `derived`: those that follow from entries, saved or not yet;
+//! - `frames`: the protocol and the tasks of a draft;
 //! - `anchors`: what was published of a record, kept beside it;
 //! - `open`: connections; `guards`: where a record stands, and whether the log beside it is its own;
 //! - `doubt`: what became of a commit that failed; `pace`: whether the wall clock was set;
@@ -19,6 +20,7 @@ mod derived;
 mod doubt;
 mod fault;
 mod flush;
+mod frames;
 mod group;
 mod guards;
 mod import;
@@ -257,11 +259,7 @@ impl Store {
 
     /// Returns the text of the protocol that was opened last.
     pub fn protocol_text(&self) -> Result<Option<String>> {
-        let Some((row, body)) = opened_body(&self.connection)? else {
-            return Ok(None);
-        };
-        let broken = |message| Fault::Row { row, message };
-        Ok(Some(entry::read_opened_text(&body).map_err(broken)?))
+        frames::newest_text(&self.connection)
     }
 
     /// Returns a run.
@@ -340,25 +338,25 @@ fn current_rules(
     if cached.as_ref().map(|rules| rules.digest()) == opened {
         return Ok(cached.clone());
     }
-    let Some((row, body)) = opened_body(connection)? else {
+    let Some(draft) = frames::newest(connection)? else {
         return Ok(None);
     };
-    let broken = |message| Fault::Row {
-        row: row.clone(),
-        message,
+    let rules = if Rules::need_names(&draft.registration) {
+        held_rules(connection, draft.seq)?
+    } else {
+        Rules::of_rows(draft.registration, draft.extent)
     };
-    let (registration, tasks) = entry::read_opened(&body).map_err(broken)?;
-    *cached = Some(Arc::new(
-        Rules::of_record(registration, tasks).map_err(broken)?,
-    ));
+    *cached = Some(Arc::new(rules));
     Ok(cached.clone())
 }
 
-/// Returns the body of the entry that opened the newest draft, and what it is called.
-fn opened_body(connection: &Connection) -> Result<Option<(String, String)>> {
-    let Some(seq) = rows::last_draft(connection)? else {
-        return Ok(None);
+/// Returns the rules of the draft that an entry opened, with every task in memory.
+fn held_rules(connection: &Connection, seq: u64) -> Result<Rules> {
+    let broken = |message| Fault::Row {
+        row: format!("entry {seq}"),
+        message,
     };
-    let found = rows::entry(connection, seq)?;
-    Ok(found.map(|found| (format!("entry {seq}"), found.body)))
+    let found = rows::entry(connection, seq)?.ok_or_else(|| broken("it is missing".to_owned()))?;
+    let (registration, tasks) = entry::read_opened(&found.body).map_err(broken)?;
+    Rules::of_record(registration, tasks).map_err(broken)
 }

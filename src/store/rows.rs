@@ -1,7 +1,5 @@
 //! Loads and saves rows. No conditions on what they mean, no arithmetic.
 
-use std::collections::BTreeMap;
-
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -118,28 +116,6 @@ pub(super) fn save_key(connection: &Connection, key: &str, seq: u64) -> Result<(
     connection
         .prepare_cached("INSERT INTO keys (key, seq) VALUES (?1, ?2)")?
         .execute(params![key, signed(seq)])?;
-    Ok(())
-}
-
-/// Returns the entries that opened the drafts.
-pub(super) fn drafts(connection: &Connection) -> Result<BTreeMap<u64, u64>> {
-    let mut statement = connection.prepare("SELECT draft, seq FROM drafts")?;
-    let rows = statement.query_map([], |row| Ok((unsigned(row, 0)?, unsigned(row, 1)?)))?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
-}
-
-/// Returns the entry that opened the last draft.
-pub(super) fn last_draft(connection: &Connection) -> Result<Option<u64>> {
-    let mut statement = connection
-        .prepare_cached("SELECT seq FROM drafts WHERE draft = (SELECT max(draft) FROM drafts)")?;
-    Ok(statement.query_row([], |row| unsigned(row, 0)).optional()?)
-}
-
-/// Keeps the entry that opened a draft.
-pub(super) fn save_draft(connection: &Connection, draft: u64, seq: u64) -> Result<()> {
-    connection
-        .prepare_cached("INSERT INTO drafts (draft, seq) VALUES (?1, ?2)")?
-        .execute(params![signed(draft), signed(seq)])?;
     Ok(())
 }
 
@@ -469,23 +445,23 @@ fn columns_differ(row: String) -> Fault {
     }
 }
 
-fn read<T: DeserializeOwned>(row: &str, facts: &str) -> Result<T> {
+pub(super) fn read<T: DeserializeOwned>(row: &str, facts: &str) -> Result<T> {
     serde_json::from_str(facts).map_err(|error| Fault::Row {
         row: row.to_owned(),
         message: error.to_string(),
     })
 }
 
-fn write(facts: &impl Serialize) -> String {
+pub(super) fn write(facts: &impl Serialize) -> String {
     // Plain data with text keys: this cannot fail.
     serde_json::to_string(facts).unwrap_or_default()
 }
 
-fn signed(number: u64) -> i64 {
+pub(super) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-fn unsigned(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
+pub(super) fn unsigned(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
     let number: i64 = row.get(column)?;
     u64::try_from(number).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(column, number))
 }

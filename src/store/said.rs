@@ -1,6 +1,6 @@
 //! What was said by hand and is told in full: the registration, deviations, voids, looks behind the seal.
 
-use super::{Result, Store, derived, rows};
+use super::{Result, Store, derived, frames, rows};
 use crate::engine::command::Command;
 use crate::engine::event::Event;
 use crate::engine::facts::{Fact, FactKey, FactKind, Said};
@@ -10,11 +10,11 @@ use crate::record::entry::{self, Answer, Head};
 impl Store {
     /// Returns the entry that registered the protocol.
     pub fn registered(&self) -> Result<Option<(Head, Command)>> {
-        let Some(draft) = rows::last_draft(&self.connection)? else {
+        let Some(draft) = frames::newest(&self.connection)? else {
             return Ok(None);
         };
         // Pilots may stand between the draft and its registration.
-        rows::find_after(&self.connection, draft, |found| {
+        rows::find_after(&self.connection, draft.seq, |found| {
             let (command, ruling) = entry::unseal(found)?;
             let events = match &ruling {
                 Answer::Granted(events) => events.as_slice(),

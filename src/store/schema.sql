@@ -13,7 +13,23 @@ CREATE TRIGGER entries_are_not_deleted BEFORE DELETE ON entries
 BEGIN SELECT RAISE(ABORT, 'entries are never deleted'); END;
 
 CREATE TABLE keys (key TEXT PRIMARY KEY, seq INTEGER NOT NULL) STRICT, WITHOUT ROWID;
-CREATE TABLE drafts (draft INTEGER PRIMARY KEY, seq INTEGER NOT NULL) STRICT;
+CREATE TABLE drafts (
+    draft        INTEGER PRIMARY KEY,
+    seq          INTEGER NOT NULL,
+    text         TEXT NOT NULL,
+    registration TEXT NOT NULL,
+    extent       TEXT NOT NULL
+) STRICT;
+-- The tasks of a frame that is known with the protocol, and where each stands in the draw or among the pilots.
+CREATE TABLE tasks (
+    draft        INTEGER NOT NULL,
+    id           TEXT NOT NULL,
+    fields       TEXT NOT NULL,
+    confirmatory INTEGER,
+    place        INTEGER,
+    PRIMARY KEY (draft, id)
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX tasks_in_order ON tasks (draft, confirmatory, place) WHERE confirmatory IS NOT NULL;
 -- `applied` is the entry that standing, runs and lanes stand for; they may lag behind the newest.
 CREATE TABLE standing (
     one     INTEGER PRIMARY KEY CHECK (one = 1),

@@ -385,9 +385,7 @@ impl Writer<'_> {
         match &ruling {
             Ok(events) => {
                 self.derived.fold(command, events);
-                if let Some(draft) = derived::draft_of(&command.action, events) {
-                    rows::save_draft(self.connection, draft, sealed.seq)?;
-                }
+                derived::save_draft(self.connection, sealed.seq, &command.action, events)?;
             }
             Err(_) => evolve::refused(&mut self.derived.slice, command),
         }
