@@ -212,8 +212,7 @@ pub fn open(command: &mut Command, ruling: &mut Answer, opening: Opening) -> Res
 
 /// Returns the canonical JSON of a part of an entry.
 fn text(part: &impl Serialize) -> String {
-    // Plain data with text keys and no NaN: this cannot fail.
-    canonical::text(&serde_json::to_value(part).unwrap_or_default())
+    canonical::written(part)
 }
 
 /// Reads a body; refuses any other bytes than the canonical ones.
