@@ -64,7 +64,10 @@ impl Sorter<'_> {
         self.copy(1);
         while *self.text.first()? != b'}' {
             let key = self.string()?;
-            if !self.out[key.clone()].iter().all(|byte| is_plain_in_key(*byte)) {
+            if !self.out[key.clone()]
+                .iter()
+                .all(|byte| is_plain_in_key(*byte))
+            {
                 return None;
             }
             self.copy(1);
@@ -118,7 +121,8 @@ impl Sorter<'_> {
 
     /// Copies an integer that every reader holds exactly.
     fn integer(&mut self) -> Option<()> {
-        let is_of_number = |byte: &&u8| matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E' | b'0'..=b'9');
+        let is_of_number =
+            |byte: &&u8| matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E' | b'0'..=b'9');
         let length = self.text.iter().take_while(is_of_number).count();
         let digits = std::str::from_utf8(&self.text[..length]).ok()?;
         let integer: i64 = digits.parse().ok()?;
@@ -128,7 +132,11 @@ impl Sorter<'_> {
     }
 
     fn word(&mut self) -> Option<()> {
-        let length = self.text.iter().take_while(|byte| byte.is_ascii_lowercase()).count();
+        let length = self
+            .text
+            .iter()
+            .take_while(|byte| byte.is_ascii_lowercase())
+            .count();
         (length > 0).then_some(())?;
         self.copy(length);
         Some(())
