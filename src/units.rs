@@ -49,25 +49,43 @@ impl FromStr for Digest {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        data_encoding::HEXLOWER
-            .decode(text.as_bytes())
-            .ok()
-            .and_then(|bytes| bytes.try_into().ok())
-            .map(Self)
-            .ok_or_else(|| format!("`{text}` is not a digest of 64 lower-case hex digits"))
+        let mut bytes = [0; 32];
+        let hex = data_encoding::HEXLOWER;
+        match text.len() == 64 && hex.decode_mut(text.as_bytes(), &mut bytes).is_ok() {
+            true => Ok(Self(bytes)),
+            false => Err(format!(
+                "`{text}` is not a digest of 64 lower-case hex digits"
+            )),
+        }
     }
 }
 
 impl Serialize for Digest {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        let mut text = [0; 64];
+        data_encoding::HEXLOWER.encode_mut(&self.0, &mut text);
+        serializer.serialize_str(std::str::from_utf8(&text).unwrap_or_default())
     }
 }
 
 impl<'de> Deserialize<'de> for Digest {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
+        deserializer.deserialize_str(DigestVisitor)
+    }
+}
+
+/// Reads a digest where it stands: a record has several an entry.
+struct DigestVisitor;
+
+impl serde::de::Visitor<'_> for DigestVisitor {
+    type Value = Digest;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Digest, E> {
+        text.parse().map_err(E::custom)
     }
 }
 

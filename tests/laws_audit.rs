@@ -14,7 +14,7 @@ use prereg::engine::command::{Action, Cause};
 use prereg::engine::event::Event;
 use prereg::engine::refusal::Refusal;
 use prereg::protocol::canonical;
-use prereg::record::audit::{Audit, Auditor};
+use prereg::record::audit::{Audit, Auditor, End};
 use prereg::record::divergence::{Code, Divergence};
 use prereg::record::entry::{self, Answer, Entry, Head};
 use prereg::units::{Digest, RunId};
@@ -47,9 +47,12 @@ fn records(seed: u64, mut each: impl FnMut(&mut Random, &[Entry])) {
 }
 
 fn audit(entries: &[Entry]) -> Result<Audit, Divergence> {
-    let mut auditor = Auditor::default();
+    let mut auditor = Auditor::new(Vec::new(), false);
     for entry in entries {
-        auditor.check(entry)?;
+        auditor.check(entry).map_err(|end| match end {
+            End::Diverged(divergence) => divergence,
+            End::Fault(message) => panic!("{message}"),
+        })?;
     }
     auditor.finish()
 }

@@ -24,6 +24,7 @@
 
 pub mod actors;
 pub mod attempts;
+pub mod away;
 pub mod backoff;
 pub mod blocks;
 pub mod budget;

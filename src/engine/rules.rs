@@ -95,13 +95,15 @@ impl Rules {
         Ok(Self::bound(registration, tasks.collect::<Result<_, _>>()?))
     }
 
-    /// Takes the parts of an `open` command.
+    /// Copies the parts of an `open` command.
     pub fn from_open(registration: &Registration, tasks: &[Value]) -> Result<Self, String> {
-        let tasks = tasks
-            .iter()
-            .map(|fields| Task::new(fields.clone()))
-            .collect::<Result<_, _>>()?;
-        Self::new(registration.clone(), tasks)
+        Self::opened(registration.clone(), tasks.to_vec())
+    }
+
+    /// Takes the parts of an `open` command.
+    pub fn opened(registration: Registration, tasks: Vec<Value>) -> Result<Self, String> {
+        let tasks = tasks.into_iter().map(Task::new);
+        Self::new(registration, tasks.collect::<Result<_, _>>()?)
     }
 
     /// Returns the registration.

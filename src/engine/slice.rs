@@ -7,6 +7,7 @@ use std::ops::Bound;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::away::Away;
 use super::budget::Cost;
 use super::command::{Cause, Clock, Ending, Evidence, Executed, Execution};
 use super::durations::{Middle, Side, Span};
@@ -404,6 +405,11 @@ pub struct Turn {
 }
 
 impl Lane {
+    /// Returns whether all its slots have ended and none waits again.
+    pub fn is_done(&self) -> bool {
+        self.open.is_none() && self.ready().is_none()
+    }
+
     /// Returns the position that may start now.
     pub fn ready(&self) -> Option<u64> {
         if self.open.is_some() {
@@ -465,8 +471,10 @@ pub struct Slice {
     pub looked_up: BTreeSet<Lookup>,
     /// Beside which spans the next one was looked up.
     pub spans_looked_up: BTreeSet<(Span, Side)>,
-    /// Whether everything is there.
+    /// Whether everything is there, but for rows that were put away.
     pub whole: bool,
+    /// Where the rows lie that were put away.
+    pub away: Away,
     /// What was changed since it was loaded, unless everything is there.
     pub changed: Changed,
     missing: RefCell<Missing>,
@@ -550,9 +558,21 @@ impl Slice {
         self.missing.take()
     }
 
+    /// Returns how many rows are held.
+    pub fn held(&self) -> usize {
+        self.runs.len() + self.lanes.len() + self.facts.len()
+    }
+
     /// Notes what is missing, unless everything is there.
     fn miss(&self, note: impl FnOnce(&mut Missing) -> bool) {
         if !self.whole {
+            let _ = note(&mut self.missing.borrow_mut());
+        }
+    }
+
+    /// Notes a row that is missing; of a slice that is whole, only one that was put away can be.
+    fn miss_row(&self, place: Option<u64>, note: impl FnOnce(&mut Missing) -> bool) {
+        if !self.whole || place.is_some() {
             let _ = note(&mut self.missing.borrow_mut());
         }
     }
@@ -561,7 +581,7 @@ impl Slice {
     pub fn run(&self, run: RunId) -> Option<&Run> {
         let found = self.runs.get(&run);
         if found.is_none() {
-            self.miss(|missing| missing.runs.insert(run));
+            self.miss_row(self.away.run(run), |missing| missing.runs.insert(run));
         }
         found?.as_ref()
     }
@@ -570,7 +590,7 @@ impl Slice {
     pub fn lane(&self, lane: LaneId) -> Option<&Lane> {
         let found = self.lanes.get(&lane);
         if found.is_none() {
-            self.miss(|missing| missing.lanes.insert(lane));
+            self.miss_row(self.away.lane(lane), |missing| missing.lanes.insert(lane));
         }
         found?.as_ref()
     }
@@ -579,7 +599,9 @@ impl Slice {
     pub fn fact(&self, key: &FactKey) -> Option<&Fact> {
         let found = self.facts.get(key);
         if found.is_none() {
-            self.miss(|missing| missing.facts.insert(key.clone()));
+            self.miss_row(self.away.fact(key), |missing| {
+                missing.facts.insert(key.clone())
+            });
         }
         found?.as_ref()
     }

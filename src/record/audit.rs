@@ -5,25 +5,34 @@
 //! else still is, and the audit counts what it had to take on trust.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
 use super::anchor::expected::Stand;
 use super::divergence::{Code, Divergence};
-use super::entry::{self, Answer, Body, Entry, Head};
+use super::entry::{Answer, Entry, Head};
+use super::reading::{self, Reading, Said};
+use super::shelf::{self, Shelf};
 use crate::engine::command::{Action, Command};
 use crate::engine::decide;
-use crate::engine::event::Event;
+use crate::engine::event::{Event, LaneId};
 use crate::engine::evolve;
+use crate::engine::facts::FactKey;
 use crate::engine::refusal::Refusal;
 use crate::engine::rules::Rules;
-use crate::engine::slice::Slice;
-use crate::units::{Digest, Time};
+use crate::engine::slice::{Slice, Standing};
+use crate::units::{RunId, Time};
 
-/// An audit under way.
+/// An audit under way. It holds the rows that are under way, and puts the others on a shelf.
 #[derive(Debug)]
-pub struct Auditor {
+pub struct Auditor<S> {
     rules: Option<Rules>,
+    /// What a score seals beside its evidence, in order.
+    outcomes: Vec<String>,
     slice: Slice,
+    shelf: S,
+    /// How many rows may be held before some are put away.
+    held_max: usize,
+    /// How many were held after that was done last.
+    held_after: usize,
     head: Head,
     rulings: u64,
     refusals: u64,
@@ -32,6 +41,21 @@ pub struct Auditor {
     registered_at: Option<Time>,
     /// Whether every opening must be there.
     whole: bool,
+}
+
+/// Why an audit ends before the last entry.
+#[derive(Debug)]
+pub enum End<F> {
+    /// An entry does not follow.
+    Diverged(Divergence),
+    /// The shelf is broken, and nothing can be said.
+    Fault(F),
+}
+
+impl<F> From<Divergence> for End<F> {
+    fn from(divergence: Divergence) -> Self {
+        Self::Diverged(divergence)
+    }
 }
 
 /// How an entry is found again without reading all of them.
@@ -43,22 +67,6 @@ pub struct Filed {
     pub draft: Option<u64>,
     /// What the entry says about the publication of a head.
     pub anchor: Option<Box<Action>>,
-}
-
-impl Default for Auditor {
-    fn default() -> Self {
-        Self {
-            rules: None,
-            slice: Slice::whole(),
-            head: Head::EMPTY,
-            rulings: 0,
-            refusals: 0,
-            withheld: 0,
-            pilots_before_registration: 0,
-            registered_at: None,
-            whole: false,
-        }
-    }
 }
 
 /// What an audit that found nothing says.
@@ -82,78 +90,60 @@ pub struct Audit {
     pub slice: Slice,
 }
 
-impl Auditor {
-    /// Begins the audit of a record that withholds no opening.
-    pub fn of_whole() -> Self {
+impl<S: Shelf> Auditor<S> {
+    /// Begins an audit; `whole` where no opening may be withheld.
+    pub fn new(shelf: S, whole: bool) -> Self {
         Self {
-            whole: true,
-            ..Self::default()
+            rules: None,
+            outcomes: Vec::new(),
+            slice: Slice::whole(),
+            shelf,
+            held_max: shelf::HELD,
+            held_after: 0,
+            head: Head::EMPTY,
+            rulings: 0,
+            refusals: 0,
+            withheld: 0,
+            pilots_before_registration: 0,
+            registered_at: None,
+            whole,
         }
     }
 
+    /// Puts rows away once so many are held.
+    #[must_use]
+    pub fn holding(self, held_max: usize) -> Self {
+        Self { held_max, ..self }
+    }
+
     /// Checks the next entry.
-    pub fn check(&mut self, entry: &Entry) -> Result<Filed, Divergence> {
-        let diverged = |code, message: String| Err(Divergence::new(code, entry.seq, message));
-        if entry.seq != self.head.seq + 1 {
+    pub fn check(&mut self, entry: &Entry) -> Result<Filed, End<S::Fault>> {
+        let read = reading::read(entry.text(), &self.head.digest, self.whole);
+        self.follow(read)
+    }
+
+    /// Checks the next entry, which was read with the digest of the newest before it.
+    pub fn follow(&mut self, read: Reading) -> Result<Filed, End<S::Fault>> {
+        let place = self.head.seq + 1;
+        if read.seq != place {
             let message = format!(
-                "the entry is numbered {} and stands where {} belongs",
-                entry.seq,
-                self.head.seq + 1
+                "the entry is numbered {} and stands where {place} belongs",
+                read.seq
             );
-            return Err(Divergence::new(Code::Sequence, self.head.seq + 1, message));
+            return Err(Divergence::new(Code::Sequence, place, message).into());
         }
-        if entry::digest(&self.head.digest, entry.seq, &entry.body) != entry.digest {
-            return diverged(
-                Code::Digest,
-                "its digest does not follow from its body and the entry before".to_owned(),
-            );
+        let said = read.said;
+        let said = said.map_err(|(code, message)| Divergence::new(code, place, message))?;
+        self.withheld += u64::from(said.withheld && is_scoring(&said.command.action, &said.ruling));
+        self.rule(place, &said)?;
+        if !self.seals(&said) {
+            let message = "what it seals is not what such an entry seals";
+            return Err(Divergence::new(Code::Commitment, place, message).into());
         }
-        let body = match entry::read_body(&entry.body) {
-            Ok(body) => body,
-            Err(message) => return diverged(Code::BodyForm, message),
-        };
-        let Body {
-            mut command,
-            mut ruling,
-            sealed,
-        } = body;
-        let withheld = match &entry.opening {
-            Some(opening) => {
-                if let Err((code, message)) = unseal(opening, &sealed, &mut command, &mut ruling) {
-                    return diverged(code, message);
-                }
-                false
-            }
-            None if sealed.is_empty() => false,
-            None if self.whole => {
-                return diverged(
-                    Code::Commitment,
-                    "what it seals is not opened, and nothing is withheld here".to_owned(),
-                );
-            }
-            None => true,
-        };
-        self.withheld += u64::from(withheld && is_scoring(&command.action, &ruling));
-        self.rule(entry.seq, &command, &ruling, withheld)?;
-        if !sealed
-            .keys()
-            .eq(self.sealed_names(&command, &ruling).iter())
-        {
-            return diverged(
-                Code::Commitment,
-                "what it seals is not what such an entry seals".to_owned(),
-            );
-        }
-        let filed = Filed {
-            key: command.key.clone(),
-            draft: opened_draft(&ruling),
-            anchor: anchored(&command, &ruling),
-        };
-        self.fold(command, ruling)
-            .map_err(|message| Divergence::new(Code::BodyForm, entry.seq, message))?;
+        let filed = self.fold(said.command, said.ruling)?;
         self.head = Head {
-            seq: entry.seq,
-            digest: entry.digest,
+            seq: read.seq,
+            digest: read.digest,
         };
         Ok(filed)
     }
@@ -173,9 +163,39 @@ impl Auditor {
         self.head
     }
 
-    /// Returns what the entries that were checked say, folded.
-    pub fn slice(&self) -> &Slice {
-        &self.slice
+    /// Returns what stands as of the entries that were checked.
+    pub fn standing(&self) -> &Standing {
+        &self.slice.standing
+    }
+
+    /// Returns how many rows are in memory.
+    pub fn held(&self) -> usize {
+        self.slice.held()
+    }
+
+    /// Returns how many runs, lanes and facts there are.
+    pub fn counts(&self) -> (usize, usize, usize) {
+        let (runs, lanes, facts) = self.slice.away.counts();
+        (
+            runs + self.slice.runs.len(),
+            lanes + self.slice.lanes.len(),
+            facts + self.slice.facts.len(),
+        )
+    }
+
+    /// Returns a run as JSON, if there is such a run.
+    pub fn run(&mut self, run: RunId) -> Result<Option<Vec<u8>>, S::Fault> {
+        shelf::run(&self.slice, &mut self.shelf, run)
+    }
+
+    /// Returns a lane as JSON, if it was ever opened.
+    pub fn lane(&mut self, id: LaneId) -> Result<Option<Vec<u8>>, S::Fault> {
+        shelf::lane(&self.slice, &mut self.shelf, id)
+    }
+
+    /// Returns a fact as JSON, if there is one.
+    pub fn fact(&mut self, key: &FactKey) -> Result<Option<Vec<u8>>, S::Fault> {
+        shelf::fact(&self.slice, &mut self.shelf, key)
     }
 
     /// Ends the audit.
@@ -199,164 +219,181 @@ impl Auditor {
         })
     }
 
-    /// Decides the command again and compares.
-    fn rule(
+    /// Asks a question about the slice until nothing is missing to answer it.
+    fn ask<T>(
         &mut self,
-        seq: u64,
-        command: &Command,
-        recorded: &Answer,
-        withheld: bool,
-    ) -> Result<(), Divergence> {
-        if command.at < self.slice.standing.at {
-            return Err(Divergence::new(
-                Code::TimeDecreases,
-                seq,
-                "it is earlier than the entry before",
-            ));
+        question: impl Fn(Option<&Rules>, &Slice) -> T,
+    ) -> Result<T, End<S::Fault>> {
+        loop {
+            let answer = question(self.rules.as_ref(), &self.slice);
+            let missing = self.slice.missing();
+            if missing.is_empty() {
+                return Ok(answer);
+            }
+            shelf::take_back(&mut self.slice, missing, &mut self.shelf).map_err(End::Fault)?;
         }
-        if command.clock.behind.0 > 0 && command.at > self.slice.standing.at {
-            return Err(Divergence::new(
-                Code::ClockDiffers,
-                seq,
-                "it says that its clock lay behind the entry before, and is later than that",
-            ));
-        }
-        if seq == 1 && !matches!(command.action, Action::Open { .. }) {
-            return Err(Divergence::new(
-                Code::FirstEntry,
-                seq,
-                "the first entry does not open a protocol",
-            ));
-        }
-        if let Some(run) = decide::due(self.rules.as_ref(), &self.slice, command).first() {
+    }
+
+    /// Decides the command again and compares.
+    fn rule(&mut self, seq: u64, said: &Said) -> Result<(), End<S::Fault>> {
+        let Said {
+            command,
+            ruling: recorded,
+            withheld,
+            ..
+        } = said;
+        self.in_time(seq, command)?;
+        let due = self.ask(|rules, slice| decide::due(rules, slice, command).first().copied())?;
+        if let Some(run) = due {
             let message = format!("the deadline of run {run} had passed, and no entry closed it");
-            return Err(Divergence {
+            return Err(End::Diverged(Divergence {
                 rule: Some("/attempts/stale_after".into()),
                 ..Divergence::new(Code::ExpiryMissing, seq, message)
-            });
+            }));
         }
         self.rulings += 1;
-        let derived = decide::decide(self.rules.as_ref(), &self.slice, command);
-        if withheld && self.follows(command, recorded) {
+        let derived = self.ask(|rules, slice| decide::decide(rules, slice, command))?;
+        if *withheld && self.ask(|rules, slice| follows(rules, slice, command, recorded))? {
             return Ok(());
         }
         let derived = Answer::from(derived);
-        if derived == *recorded && !matches!(recorded, Answer::Granted(events) if events.is_empty())
-        {
-            return Ok(());
-        }
-        let rule = match (&derived, recorded) {
-            (Answer::Refused(refusal), _) | (_, Answer::Refused(refusal)) => refusal.rule(),
-            (Answer::Granted(derived), Answer::Granted(recorded)) => broken_by(derived, recorded),
-        };
-        let (says, say) = (told(recorded), told(&derived));
-        let other = if says == say {
-            ", with other facts"
-        } else {
-            ""
-        };
-        let message = format!("the record says {says}; the registered rules say {say}{other}");
-        Err(Divergence {
-            rule,
-            ..Divergence::new(Code::RulingDiffers, seq, message)
-        })
-    }
-
-    /// Returns whether an ending or a score is one that what is withheld could have given.
-    fn follows(&self, command: &Command, recorded: &Answer) -> bool {
-        match (self.rules.as_ref(), recorded) {
-            (Some(rules), Answer::Granted(events)) => {
-                decide::could_follow(rules, &self.slice, command, events)
-            }
-            _ => false,
+        let is_nothing = matches!(recorded, Answer::Granted(events) if events.is_empty());
+        match derived == *recorded && !is_nothing {
+            true => Ok(()),
+            false => Err(End::Diverged(differs(seq, &derived, recorded))),
         }
     }
 
-    fn sealed_names(&self, command: &Command, ruling: &Answer) -> Vec<String> {
-        let mut names: Vec<String> = command
-            .action
-            .sealed_name()
-            .map(str::to_owned)
-            .into_iter()
-            .collect();
-        if let Answer::Granted(events) = ruling
-            && events
-                .iter()
-                .any(|event| matches!(event, Event::Scored { .. }))
-        {
-            let outcomes = self
-                .rules
-                .iter()
-                .flat_map(|rules| &rules.protocol().outcomes);
-            names.extend(outcomes.map(|outcome| format!("outcomes.{}", outcome.id)));
+    /// Refuses an entry that is not of its time.
+    fn in_time(&self, seq: u64, command: &Command) -> Result<(), Divergence> {
+        let diverged = |code, message: &str| Err(Divergence::new(code, seq, message));
+        if command.at < self.slice.standing.at {
+            return diverged(Code::TimeDecreases, "it is earlier than the entry before");
         }
-        names.sort_unstable();
-        names
+        if command.clock.behind.0 > 0 && command.at > self.slice.standing.at {
+            return diverged(
+                Code::ClockDiffers,
+                "it says that its clock lay behind the entry before, and is later than that",
+            );
+        }
+        if seq == 1 && !matches!(command.action, Action::Open { .. }) {
+            return diverged(Code::FirstEntry, "the first entry does not open a protocol");
+        }
+        Ok(())
+    }
+
+    /// Returns whether an entry seals what such an entry does.
+    fn seals(&self, said: &Said) -> bool {
+        let is_score = |event: &Event| matches!(event, Event::Scored { .. });
+        let is_scored =
+            matches!(&said.ruling, Answer::Granted(events) if events.iter().any(is_score));
+        // In order: what an action seals is called something before `outcomes`.
+        let of_action = said.command.action.sealed_name().into_iter();
+        let of_score = self.outcomes.iter().filter(|_| is_scored);
+        let names = of_action.chain(of_score.map(String::as_str));
+        said.sealed.iter().map(String::as_str).eq(names)
     }
 
     /// Applies what happened; refuses a protocol whose tasks are not those that its frame binds.
-    fn fold(&mut self, command: Command, ruling: Answer) -> Result<(), String> {
+    fn fold(&mut self, command: Command, ruling: Answer) -> Result<Filed, End<S::Fault>> {
         let events = match ruling {
             Answer::Granted(events) => events,
             Answer::Refused(_) => {
                 self.refusals += 1;
                 evolve::refused(&mut self.slice, &command);
-                return Ok(());
+                return Ok(Filed {
+                    key: command.key,
+                    draft: None,
+                    anchor: None,
+                });
             }
         };
-        if events
-            .iter()
-            .any(|event| matches!(event, Event::Registered { .. }))
-        {
+        let is_registration = |event: &Event| matches!(event, Event::Registered { .. });
+        if events.iter().any(is_registration) {
             self.pilots_before_registration = self.slice.standing.pilots;
             self.registered_at = Some(command.at);
         }
         evolve::apply(&mut self.slice, &command, &events);
-        if let Action::Open {
-            registration,
-            tasks,
-            ..
-        } = &command.action
-        {
-            self.rules = Some(Rules::from_open(registration, tasks)?);
+        if !self.slice.missing().is_empty() {
+            // Whatever the fold looks at, the decision did before.
+            let message = "the fold of an entry looked for a row that its decision had not";
+            return Err(End::Fault(S::broken(message.to_owned())));
+        }
+        self.make_room().map_err(End::Fault)?;
+        let draft = opened_draft(&events);
+        let anchor = match command.action {
+            Action::Open {
+                registration,
+                tasks,
+                ..
+            } => {
+                let form = |message| Divergence::new(Code::BodyForm, self.head.seq + 1, message);
+                self.open(Rules::opened(*registration, tasks).map_err(form)?);
+                None
+            }
+            action @ Action::Anchor { .. } => Some(Box::new(action)),
+            _ => None,
+        };
+        Ok(Filed {
+            key: command.key,
+            draft,
+            anchor,
+        })
+    }
+
+    fn open(&mut self, rules: Rules) {
+        let outcomes = rules.protocol().outcomes.iter();
+        self.outcomes = outcomes
+            .map(|outcome| format!("outcomes.{}", outcome.id))
+            .collect();
+        self.outcomes.sort_unstable();
+        self.rules = Some(rules);
+    }
+
+    /// Puts rows away once too many are held; so many may be under way that few can be.
+    fn make_room(&mut self) -> Result<(), S::Fault> {
+        if self.slice.held() >= self.held_max.max(2 * self.held_after) {
+            shelf::put_away(&mut self.slice, &mut self.shelf)?;
+            self.held_after = self.slice.held();
         }
         Ok(())
     }
 }
 
-/// Puts back what an entry seals, if it opens the entry's commitments.
-fn unseal(
-    opening: &str,
-    sealed: &BTreeMap<String, Digest>,
-    command: &mut Command,
-    ruling: &mut Answer,
-) -> Result<(), (Code, String)> {
-    let form = |message| (Code::BodyForm, message);
-    let opening = entry::read_opening(opening).map_err(form)?;
-    if opening.commitments() != *sealed {
-        let message = "a sealed value does not open its commitment";
-        return Err((Code::Commitment, message.to_owned()));
+/// Returns whether an ending or a score is one that what is withheld could have given.
+fn follows(rules: Option<&Rules>, slice: &Slice, command: &Command, recorded: &Answer) -> bool {
+    match (rules, recorded) {
+        (Some(rules), Answer::Granted(events)) => {
+            decide::could_follow(rules, slice, command, events)
+        }
+        _ => false,
     }
-    entry::open(command, ruling, opening).map_err(form)
 }
 
-fn opened_draft(ruling: &Answer) -> Option<u64> {
-    let Answer::Granted(events) = ruling else {
-        return None;
+/// Says how a ruling differs from the one that follows.
+fn differs(seq: u64, derived: &Answer, recorded: &Answer) -> Divergence {
+    let rule = match (derived, recorded) {
+        (Answer::Refused(refusal), _) | (_, Answer::Refused(refusal)) => refusal.rule(),
+        (Answer::Granted(derived), Answer::Granted(recorded)) => broken_by(derived, recorded),
     };
+    let (says, say) = (told(recorded), told(derived));
+    let other = if says == say {
+        ", with other facts"
+    } else {
+        ""
+    };
+    let message = format!("the record says {says}; the registered rules say {say}{other}");
+    Divergence {
+        rule,
+        ..Divergence::new(Code::RulingDiffers, seq, message)
+    }
+}
+
+fn opened_draft(events: &[Event]) -> Option<u64> {
     events.iter().find_map(|event| match event {
         Event::Opened { draft, .. } => Some(*draft),
         _ => None,
     })
-}
-
-/// Returns what a command that was granted says about the publication of a head.
-fn anchored(command: &Command, ruling: &Answer) -> Option<Box<Action>> {
-    let is_one = matches!(
-        (&command.action, ruling),
-        (Action::Anchor { .. }, Answer::Granted(_))
-    );
-    is_one.then(|| Box::new(command.action.clone()))
 }
 
 /// Returns whether an entry's ruling was computed from evidence.

@@ -47,6 +47,43 @@ pub struct Entry {
     pub opening: Option<String>,
 }
 
+/// The parts of an entry, wherever they stand.
+#[derive(Clone, Copy, Debug)]
+pub struct EntryText<'t> {
+    /// Its number.
+    pub seq: u64,
+    /// Its digest.
+    pub digest: Digest,
+    /// Its body.
+    pub body: &'t str,
+    /// Its opening, if there is one.
+    pub opening: Option<&'t str>,
+}
+
+impl EntryText<'_> {
+    /// Copies the parts.
+    pub fn to_entry(self) -> Entry {
+        Entry {
+            seq: self.seq,
+            digest: self.digest,
+            body: self.body.to_owned(),
+            opening: self.opening.map(str::to_owned),
+        }
+    }
+}
+
+impl Entry {
+    /// Returns its parts.
+    pub fn text(&self) -> EntryText<'_> {
+        EntryText {
+            seq: self.seq,
+            digest: self.digest,
+            body: &self.body,
+            opening: self.opening.as_deref(),
+        }
+    }
+}
+
 /// What an entry says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -95,6 +132,15 @@ impl Opening {
             .iter()
             .map(|(name, value)| (name.clone(), commitment(&self.salt, name, value)))
             .collect()
+    }
+
+    /// Returns whether the values are those that were committed to.
+    pub fn opens(&self, commitments: &BTreeMap<String, Digest>) -> bool {
+        let is_opened =
+            |((name, value), (committed, digest)): ((&String, &Value), (&String, &Digest))| {
+                name == committed && commitment(&self.salt, name, value) == *digest
+            };
+        self.values.len() == commitments.len() && self.values.iter().zip(commitments).all(is_opened)
     }
 }
 
@@ -212,8 +258,7 @@ pub fn open(command: &mut Command, ruling: &mut Answer, opening: Opening) -> Res
 
 /// Returns the canonical JSON of a part of an entry.
 fn text(part: &impl Serialize) -> String {
-    // Plain data with text keys and no NaN: this cannot fail.
-    canonical::text(&serde_json::to_value(part).unwrap_or_default())
+    canonical::written(part)
 }
 
 /// Reads a body; refuses any other bytes than the canonical ones.

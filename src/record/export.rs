@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::entry::{Entry, Head};
+use super::entry::{Entry, EntryText, Head};
 use crate::protocol::canonical;
 use crate::units::Digest;
 
@@ -115,10 +115,14 @@ struct EntryLine<'a> {
 
 /// Writes an entry's line, with its end; its opening is left out while outcomes are sealed.
 pub fn write_entry(out: &mut impl Write, entry: &Entry, sealed: bool) -> io::Result<()> {
+    write_line(out, entry.text(), sealed)
+}
+
+fn write_line(out: &mut impl Write, entry: EntryText<'_>, sealed: bool) -> io::Result<()> {
     out.write_all(b"{\"body\":")?;
     out.write_all(entry.body.as_bytes())?;
     write!(out, ",\"digest\":\"{}\"", entry.digest)?;
-    if let (Some(opening), false) = (&entry.opening, sealed) {
+    if let (Some(opening), false) = (entry.opening, sealed) {
         out.write_all(b",\"opening\":")?;
         out.write_all(opening.as_bytes())?;
     }
@@ -127,15 +131,20 @@ pub fn write_entry(out: &mut impl Write, entry: &Entry, sealed: bool) -> io::Res
 
 /// Reads an entry's line, without its end.
 pub fn read_entry(line: &str) -> Result<Entry, String> {
+    read_line(line).map(EntryText::to_entry)
+}
+
+/// Finds the parts of an entry in its line, without its end.
+pub fn read_line(line: &str) -> Result<EntryText<'_>, String> {
     let read: EntryLine<'_> = serde_json::from_str(line).map_err(|error| error.to_string())?;
-    let entry = Entry {
+    let entry = EntryText {
         seq: read.seq,
         digest: read.digest,
-        body: read.body.get().to_owned(),
-        opening: read.opening.map(|opening| opening.get().to_owned()),
+        body: read.body.get(),
+        opening: read.opening.map(RawValue::get),
     };
     let mut written = Vec::with_capacity(line.len() + 1);
-    let spelled = write_entry(&mut written, &entry, false).is_ok()
+    let spelled = write_line(&mut written, entry, false).is_ok()
         && written.strip_suffix(b"\n") == Some(line.as_bytes());
     if spelled {
         Ok(entry)

@@ -10,7 +10,8 @@
 //! - `unshown`: what no record can show;
 //! - `version`: whether what a writer saw still stands;
 //! - `anchor`: heads that were published, and what shows it;
-//! - `audit`: the chain checked and every ruling decided again;
+//! - `reading`: what of an entry can be checked by itself;
+//! - `audit`: the chain checked and every ruling decided again; `shelf`: so that it holds few rows;
 //! - `divergence`: what an audit can find.
 
 pub mod anchor;
@@ -19,6 +20,8 @@ pub mod divergence;
 pub mod entry;
 pub mod export;
 pub mod prml;
+pub mod reading;
+pub mod shelf;
 pub mod statement;
 pub mod unshown;
 pub mod version;

@@ -112,6 +112,9 @@ pub enum Fault {
     /// The system gives no random bytes.
     #[error("the system gives no random bytes: {0}")]
     Random(std::io::Error),
+    /// The system starts no more threads.
+    #[error("the system starts no more threads: {0}")]
+    Threads(std::io::Error),
     /// The database said no.
     #[error("the record cannot be used: {0}")]
     Storage(rusqlite::Error),
@@ -148,6 +151,7 @@ impl Fault {
             Self::Lock { .. } => "record-lock",
             Self::File { .. } => "file",
             Self::Random(_) => "no-random-bytes",
+            Self::Threads(_) => "no-threads",
             Self::Storage(_) => "storage",
         }
     }

@@ -13,6 +13,7 @@
 //! - `open`: connections; `guards`: where a record stands, and whether the log beside it is its own;
 //! - `doubt`: what became of a commit that failed; `pace`: whether the wall clock was set;
 //! - `transfer`, `import`, `verify`: the record as one file, a record again, everything derived again;
+//! - `spill`: rows put away while everything is derived again;
 //! - `said`: what was done by hand; `tables`: slots and runs as rows of text.
 
 mod anchors;
@@ -29,6 +30,7 @@ mod open;
 mod pace;
 mod rows;
 mod said;
+mod spill;
 mod tables;
 #[cfg(test)]
 mod tests;

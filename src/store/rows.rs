@@ -106,11 +106,6 @@ pub(super) fn key(connection: &Connection, key: &str) -> Result<Option<u64>> {
         .optional()?)
 }
 
-/// Returns how many keys are kept.
-pub(super) fn keys(connection: &Connection) -> Result<u64> {
-    Ok(connection.query_row("SELECT count(*) FROM keys", [], |row| unsigned(row, 0))?)
-}
-
 /// Keeps the entry that an operation's key belongs to.
 pub(super) fn save_key(connection: &Connection, key: &str, seq: u64) -> Result<()> {
     connection
@@ -198,7 +193,7 @@ fn numbers(rows: impl Iterator<Item = rusqlite::Result<u64>>) -> Result<Vec<RunI
 }
 
 /// Returns what a run is for.
-fn role(run: &Run) -> &'static str {
+pub(super) fn role(run: &Run) -> &'static str {
     match run.place {
         None => "control",
         Some(place) if place.by_counts => "counted",
@@ -236,34 +231,6 @@ pub(super) fn each_facts<T: DeserializeOwned>(
     Ok(())
 }
 
-/// Hands every run to a function, in order; refuses one whose columns are not what its facts say.
-pub(super) fn each_run<E: From<Fault>>(
-    connection: &Connection,
-    mut each: impl FnMut(Run) -> std::result::Result<(), E>,
-) -> std::result::Result<(), E> {
-    let mut statement = connection
-        .prepare("SELECT facts, run, role, task, arm, state, stopped_in FROM runs ORDER BY run")
-        .map_err(Fault::from)?;
-    let mut rows = statement.query([]).map_err(Fault::from)?;
-    while let Some(row) = rows.next().map_err(Fault::from)? {
-        let facts: String = row.get(0).map_err(Fault::from)?;
-        let run: Run = read("a run", &facts)?;
-        let columns = || Ok([row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?]);
-        let columns: [String; 4] = columns().map_err(Fault::Storage)?;
-        let number = unsigned(row, 1).map_err(Fault::Storage)?;
-        let stopped: Option<i64> = row.get(6).map_err(Fault::Storage)?;
-        let stopped_in = run.stopped_in().map(|window| window.0);
-        if number != run.run.0
-            || stopped != stopped_in
-            || columns != [role(&run), &run.task, &run.arm, run.state.text()]
-        {
-            return Err(columns_differ(format!("run {}", run.run)).into());
-        }
-        each(run)?;
-    }
-    Ok(())
-}
-
 /// Returns a lane.
 pub(super) fn lane(connection: &Connection, id: LaneId) -> Result<Option<Lane>> {
     let mut statement =
@@ -290,12 +257,12 @@ pub(super) fn save_lane(connection: &Connection, id: LaneId, lane: &Lane) -> Res
     Ok(())
 }
 
-fn stage(stage: usize) -> i64 {
+pub(super) fn stage(stage: usize) -> i64 {
     i64::try_from(stage).unwrap_or(i64::MAX)
 }
 
 /// Returns the number by which a lane that may start is found in its stage.
-fn ready(id: LaneId, lane: &Lane) -> Option<i64> {
+pub(super) fn ready(id: LaneId, lane: &Lane) -> Option<i64> {
     lane.turn().filter(|_| id.is_registered()).map(turn)
 }
 
@@ -339,14 +306,6 @@ pub(super) fn save_fact(connection: &Connection, key: &FactKey, fact: &Fact) -> 
     )?;
     statement.execute([write(key), write(fact)])?;
     Ok(())
-}
-
-/// Hands every fact to a function.
-pub(super) fn each_fact<E: From<Fault>>(
-    connection: &Connection,
-    each: impl FnMut(FactKey, Fact) -> std::result::Result<(), E>,
-) -> std::result::Result<(), E> {
-    each_selected(connection, "SELECT key, fact FROM facts", [], each)
 }
 
 /// Hands every fact of a kind to a function.
@@ -438,7 +397,7 @@ pub(super) fn load_ready(
     Ok(())
 }
 
-fn columns_differ(row: String) -> Fault {
+pub(super) fn columns_differ(row: String) -> Fault {
     Fault::Row {
         row,
         message: "its columns are not what its facts say".to_owned(),

@@ -1,0 +1,119 @@
+//! Work that is done on several batches at once, and handed on in their order.
+
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Mutex, PoisonError};
+use std::thread::{Builder, Scope, scope};
+
+use crate::store::Fault;
+
+/// How many threads work on batches, beside the one that reads them and the one that takes them.
+const WORKERS: usize = 2;
+/// How many batches may be under way.
+const AHEAD: usize = 8;
+
+/// A batch, and where to send what comes of it.
+type Order<B, R> = (B, SyncSender<R>);
+
+/// Where batches are handed in.
+pub(super) struct In<B, R> {
+    orders: SyncSender<Order<B, R>>,
+    promises: SyncSender<Receiver<R>>,
+}
+
+/// Nobody takes batches any more.
+pub(super) struct Closed;
+
+impl<B, R> In<B, R> {
+    /// Hands in the next batch; waits while enough are under way.
+    pub(super) fn hand(&self, batch: B) -> Result<(), Closed> {
+        let (sender, receiver) = sync_channel(1);
+        self.promises.send(receiver).map_err(|_| Closed)?;
+        self.orders.send((batch, sender)).map_err(|_| Closed)
+    }
+}
+
+/// Reads batches on one thread, works on them on others, and takes what comes of them on this one, in
+/// the order in which they were read; what is taken first ends it first.
+pub(super) fn in_order<B: Send, R: Send, E: From<Fault>>(
+    read: impl FnOnce(&In<B, R>) -> Result<(), Closed> + Send,
+    work: impl Fn(B) -> R + Sync,
+    mut take: impl FnMut(R) -> Result<(), E>,
+) -> Result<(), E> {
+    let (orders, ordered) = sync_channel(AHEAD);
+    let (promises, promised) = sync_channel(AHEAD);
+    let ordered = Mutex::new(ordered);
+    scope(|scope| {
+        // Moved in, so that it is closed before the threads are waited for.
+        let promised: Receiver<Receiver<R>> = promised;
+        let gate = In { orders, promises };
+        spawn(scope, || fill_all(&ordered, &work))?;
+        for _ in 1..WORKERS {
+            spawn(scope, || fill_all(&ordered, &work))?;
+        }
+        spawn(scope, move || {
+            let _ = read(&gate);
+        })?;
+        promised
+            .iter()
+            .flat_map(|promise| promise)
+            .try_for_each(&mut take)
+    })
+}
+
+fn spawn<'s>(scope: &'s Scope<'s, '_>, work: impl FnOnce() + Send + 's) -> Result<(), Fault> {
+    let spawned = Builder::new().spawn_scoped(scope, work);
+    spawned.map(|_| ()).map_err(Fault::Threads)
+}
+
+/// Works on whatever was handed in, until nothing more is.
+fn fill_all<B, R>(ordered: &Mutex<Receiver<Order<B, R>>>, work: impl Fn(B) -> R) {
+    loop {
+        let next = ordered
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .recv();
+        let Ok((batch, sender)) = next else { return };
+        // Nobody may wait for it any more.
+        let _ = sender.send(work(batch));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn squares(numbers: u64, take: impl FnMut(u64) -> Result<(), Fault>) -> Result<(), Fault> {
+        let read = |gate: &In<u64, u64>| (0..numbers).try_for_each(|number| gate.hand(number));
+        let work = |number: u64| {
+            // Some take longer than those after them.
+            (0..(number % 7) * 1_000).fold(number, |sum, _| std::hint::black_box(sum)) * number
+        };
+        in_order(read, work, take)
+    }
+
+    #[test]
+    fn what_was_read_first_is_taken_first() {
+        let mut taken = Vec::new();
+        squares(500, |square| {
+            taken.push(square);
+            Ok(())
+        })
+        .unwrap();
+        let expected: Vec<u64> = (0..500).map(|number| number * number).collect();
+        assert_eq!(taken, expected);
+    }
+
+    #[test]
+    fn whoever_takes_may_stop_in_the_middle() {
+        let mut taken = 0;
+        let stopped = squares(u64::MAX >> 33, |_| {
+            taken += 1;
+            match taken {
+                40 => Err(Fault::NotFile("enough".into())),
+                _ => Ok(()),
+            }
+        });
+        assert!(matches!(stopped, Err(Fault::NotFile(_))));
+        assert_eq!(taken, 40);
+    }
+}

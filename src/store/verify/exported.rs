@@ -1,0 +1,257 @@
+//! An export: its header, its lines, and what later ones say of earlier ones.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+
+use super::abreast::{self, Closed, In};
+use super::{Auditor, End, compare_backward, see};
+use crate::record::anchor::expected::{Backward, Expected};
+use crate::record::audit::Audit;
+use crate::record::divergence::{Code, Divergence};
+use crate::record::entry::{Entry, EntryText, GENESIS};
+use crate::record::export::{self, Header, HeaderFault};
+use crate::record::reading::{self, Reading};
+use crate::store::Fault;
+use crate::store::spill::Spill;
+
+/// How many bytes of lines are worked on at once, about.
+const CHUNK: u64 = 1 << 17;
+
+/// Lines that stand together.
+struct Chunk {
+    /// The line before them; none before the first entry.
+    before: Option<Vec<u8>>,
+    lines: Vec<u8>,
+}
+
+/// A line that was read.
+struct Line {
+    reading: Reading,
+    is_opened: bool,
+    /// What it says, where that is asked for.
+    entry: Option<Entry>,
+}
+
+/// What is wrong with a line.
+enum Wrong {
+    /// It is no text, or is cut off.
+    Text(&'static str),
+    /// It is not spelled as entries are.
+    Spelling(String),
+}
+
+/// Verifies an export.
+pub(super) fn checked(path: &Path, expected: &mut Expected) -> Result<Audit, End> {
+    audited(path, expected, |_| Ok(()), None)
+}
+
+/// Verifies an export; hands its header on, and every entry once it is checked.
+pub(in crate::store) fn exported(
+    path: &Path,
+    expected: &mut Expected,
+    begin: impl FnOnce(&Header) -> Result<(), Fault>,
+    mut each: impl FnMut(&Entry) -> Result<(), Fault>,
+) -> Result<Audit, End> {
+    audited(path, expected, begin, Some(&mut each))
+}
+
+/// What is done with every entry once it is checked.
+type Each<'e> = &'e mut dyn FnMut(&Entry) -> Result<(), Fault>;
+
+fn audited(
+    path: &Path,
+    expected: &mut Expected,
+    begin: impl FnOnce(&Header) -> Result<(), Fault>,
+    mut each: Option<Each<'_>>,
+) -> Result<Audit, End> {
+    let mut lines = Lines::of(path)?;
+    let header = header(path, &mut lines)?;
+    begin(&header)?;
+    let (whole, is_kept) = (!header.sealed, each.is_some());
+    let mut auditor = Auditor::new(Spill::default(), whole);
+    abreast::in_order(
+        move |gate| lines.hand_all(gate),
+        |chunk: Result<Chunk, Fault>| chunk.map(|chunk| read_lines(&chunk, whole, is_kept)),
+        |lines| {
+            for line in lines? {
+                let place = auditor.head().seq + 1;
+                let line = line.map_err(|wrong| wrong.at(place))?;
+                let filed = auditor.follow(line.reading)?;
+                see(expected, &auditor, &filed)?;
+                if header.sealed && line.is_opened {
+                    let message = "the header says that openings are left out, and one stands here";
+                    return Err(broken(Code::LineSyntax, place, message));
+                }
+                if let (Some(each), Some(entry)) = (&mut each, &line.entry) {
+                    each(entry)?;
+                }
+            }
+            Ok::<(), End>(())
+        },
+    )?;
+    let audit = auditor.finish()?;
+    compare_header(&header, &audit)?;
+    look_back(path, expected.backward())?;
+    expected.end(audit.head)?;
+    Ok(audit)
+}
+
+fn broken(code: Code, entry: u64, message: impl Into<String>) -> End {
+    End::Diverged(Divergence::new(code, entry, message))
+}
+
+impl Wrong {
+    fn at(self, place: u64) -> End {
+        match self {
+            Self::Text(message) => broken(Code::LineSyntax, 0, message),
+            Self::Spelling(message) => broken(Code::LineSyntax, place, message),
+        }
+    }
+}
+
+/// Reads the first line.
+fn header(path: &Path, lines: &mut Lines<'_>) -> Result<Header, End> {
+    let Some(line) = lines.next()? else {
+        return Err(broken(Code::NotARecord, 0, "the file is empty"));
+    };
+    Header::read(line).map_err(|fault| match fault {
+        HeaderFault::Broken(message) => broken(Code::NotARecord, 0, message),
+        HeaderFault::Newer(version) => End::Fault(Fault::Newer {
+            path: path.to_owned(),
+            found: i64::from(version),
+            known: i64::from(export::VERSION),
+        }),
+    })
+}
+
+/// Compares the header with the entries that followed it.
+fn compare_header(header: &Header, audit: &Audit) -> Result<(), End> {
+    if (audit.head.seq, audit.head.digest) != (header.entries, header.head) {
+        let message = format!(
+            "the header counts {} entries, and {} stand here",
+            header.entries, audit.head.seq
+        );
+        return Err(broken(Code::HeadDiffers, 0, message));
+    }
+    let rules = audit.rules.as_ref();
+    let study = rules.map(|rules| rules.protocol().study.id.as_str());
+    if study != Some(header.study.as_str()) {
+        let message = "the header names another study";
+        return Err(broken(Code::HeadDiffers, 0, message));
+    }
+    Ok(())
+}
+
+/// Reads lines as far as that needs no other ones; ends with the first that is wrong.
+fn read_lines(chunk: &Chunk, whole: bool, is_kept: bool) -> Vec<Result<Line, Wrong>> {
+    let before = chunk.before.as_deref().map(parts);
+    // Of what cannot be read nobody asks what came after.
+    let mut previous = before
+        .and_then(Result::ok)
+        .map_or(GENESIS, |entry| entry.digest);
+    let mut read = Vec::new();
+    for line in chunk.lines.split_inclusive(|byte| *byte == b'\n') {
+        let line = parts(line).map(|entry| Line {
+            reading: reading::read(entry, &previous, whole),
+            is_opened: entry.opening.is_some(),
+            entry: is_kept.then(|| entry.to_entry()),
+        });
+        let is_wrong = !matches!(&line, Ok(line) if line.reading.said.is_ok());
+        previous = line.as_ref().map_or(previous, |line| line.reading.digest);
+        read.push(line);
+        if is_wrong {
+            break;
+        }
+    }
+    read
+}
+
+/// Finds the parts of an entry in its line, with its end.
+fn parts(line: &[u8]) -> Result<EntryText<'_>, Wrong> {
+    export::read_line(text(line)?).map_err(Wrong::Spelling)
+}
+
+/// Returns a line without its end, which every one must have.
+fn text(line: &[u8]) -> Result<&str, Wrong> {
+    let line = line
+        .strip_suffix(b"\n")
+        .ok_or(Wrong::Text("the last line has no end; the file is cut off"))?;
+    std::str::from_utf8(line).map_err(|_| Wrong::Text("a line is not UTF-8"))
+}
+
+/// Reads an export again for the entries that later ones say were published.
+fn look_back(path: &Path, backward: &[Backward]) -> Result<(), End> {
+    let mut asked: BTreeMap<u64, Vec<Backward>> = BTreeMap::new();
+    for backward in backward {
+        asked.entry(backward.head.seq).or_default().push(*backward);
+    }
+    let Some(last) = asked.keys().next_back().copied() else {
+        return Ok(());
+    };
+    let mut lines = Lines::of(path)?;
+    // The header.
+    lines.next()?;
+    for seq in 1..=last {
+        let (line, asked) = (lines.next()?, asked.remove(&seq));
+        for backward in asked.into_iter().flatten() {
+            let entry = line.map(export::read_line);
+            let found = entry.and_then(Result::ok).map(|entry| entry.digest);
+            compare_backward(backward, found)?;
+        }
+    }
+    Ok(())
+}
+
+/// The lines of a file.
+struct Lines<'p> {
+    reader: BufReader<File>,
+    line: Vec<u8>,
+    path: &'p Path,
+}
+
+impl<'p> Lines<'p> {
+    fn of(path: &'p Path) -> Result<Self, Fault> {
+        let file = File::open(path).map_err(|source| Fault::file(path, source))?;
+        Ok(Self {
+            reader: BufReader::with_capacity(1 << 18, file),
+            line: Vec::new(),
+            path,
+        })
+    }
+
+    /// Returns the next line without its end.
+    fn next(&mut self) -> Result<Option<&str>, End> {
+        self.line.clear();
+        let read = self.reader.read_until(b'\n', &mut self.line);
+        match read.map_err(|source| Fault::file(self.path, source))? {
+            0 => Ok(None),
+            _ => text(&self.line).map(Some).map_err(|wrong| wrong.at(0)),
+        }
+    }
+
+    /// Hands in all lines that are left.
+    fn hand_all<R>(mut self, gate: &In<Result<Chunk, Fault>, R>) -> Result<(), Closed> {
+        let mut before = None;
+        loop {
+            let lines = match self.chunk() {
+                Ok(lines) if lines.is_empty() => return Ok(()),
+                Ok(lines) => lines,
+                Err(source) => return gate.hand(Err(Fault::file(self.path, source))),
+            };
+            let last = lines.split_inclusive(|byte| *byte == b'\n').next_back();
+            let last = last.map(<[u8]>::to_owned);
+            gate.hand(Ok(Chunk { before, lines }))?;
+            before = last;
+        }
+    }
+
+    /// Returns some of the lines that are left.
+    fn chunk(&mut self) -> io::Result<Vec<u8>> {
+        let mut lines = Vec::new();
+        self.reader.by_ref().take(CHUNK).read_to_end(&mut lines)?;
+        self.reader.read_until(b'\n', &mut lines)?;
+        Ok(lines)
+    }
+}

@@ -1,0 +1,333 @@
+//! A record: its entries, what finds them again, and the tables that are derived from them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use rusqlite::{Connection, Rows};
+
+use super::abreast::{self, Closed, In};
+use super::tables::{self, Checked, Raw, Table};
+use super::{Auditor, End, compare_backward, see, tables_differ};
+use crate::engine::slice::Standing;
+use crate::record::anchor::expected::Expected;
+use crate::record::audit::{Audit, Filed};
+use crate::record::divergence::{Code, Divergence};
+use crate::record::entry::{Entry, GENESIS, Head};
+use crate::record::reading::{self, Reading};
+use crate::store::spill::Spill;
+use crate::store::{Fault, Store, rows};
+use crate::units::Digest;
+
+/// How many entries or rows are worked on at once.
+const BATCH: usize = 256;
+
+/// What is read of a record, in this order; the tables come after the entry that they stand for.
+enum Batch {
+    Entries(Digest, Vec<Kept>),
+    Standing,
+    Rows(Vec<Raw>),
+    EndOf(Table),
+    /// The keys that lead to no entry, as far as that shows by itself.
+    Keys(bool),
+    Broken(Fault),
+}
+
+/// An entry, and the keys that are said to lead to it.
+struct Kept {
+    entry: Entry,
+    keys: Vec<Vec<u8>>,
+}
+
+/// What came of a batch.
+enum Done {
+    Entries(Vec<(Reading, Vec<Vec<u8>>)>),
+    Standing,
+    Rows(Vec<Result<Checked, Fault>>),
+    EndOf(Table),
+    Keys(bool),
+    Broken(Fault),
+}
+
+/// Verifies a record; returns nothing where it has no entries yet.
+pub(super) fn record(path: &Path, expected: &mut Expected) -> Result<Option<Audit>, End> {
+    let mut store = Store::read(path).map_err(|fault| match fault {
+        Fault::NotARecord(_) | Fault::NotFound(_) => End::Diverged(Divergence::new(
+            Code::NotARecord,
+            0,
+            "the file is a database, but not a record of prereg",
+        )),
+        other => End::from(other),
+    })?;
+    // One snapshot of everything, beside whoever writes.
+    let begun = store.connection.execute_batch("BEGIN");
+    begun.map_err(Fault::from)?;
+    let (standing, applied) = rows::standing(&store.connection)?;
+    let mut comparison = Comparison {
+        auditor: Auditor::new(Spill::default(), true),
+        files: Files::default(),
+        standing,
+        seen: BTreeMap::new(),
+    };
+    let connection = &mut store.connection;
+    abreast::in_order(
+        move |gate| read_all(connection, applied, gate),
+        work,
+        |done| comparison.take(done, expected),
+    )?;
+    let Comparison { auditor, files, .. } = comparison;
+    if auditor.head() == Head::EMPTY && applied == 0 {
+        // Whoever made it was refused, or was killed before the first entry.
+        files.compare(&store.connection)?;
+        expected.end(Head::EMPTY)?;
+        return Ok(None);
+    }
+    let audit = auditor.finish()?;
+    if applied == 0 || applied > audit.head.seq {
+        return Err(tables_differ(
+            "the derived tables stand for an entry that is not there".to_owned(),
+        ));
+    }
+    files.compare(&store.connection)?;
+    for backward in expected.backward() {
+        let found = rows::entry(&store.connection, backward.head.seq)?;
+        compare_backward(*backward, found.map(|entry| entry.digest))?;
+    }
+    expected.end(audit.head)?;
+    Ok(Some(audit))
+}
+
+/// Works on a batch as far as that needs no other ones.
+fn work(batch: Batch) -> Done {
+    match batch {
+        Batch::Entries(mut previous, entries) => {
+            let entries = entries.into_iter().map(|kept| {
+                let read = reading::read(kept.entry.text(), &previous, true);
+                previous = read.digest;
+                (read, kept.keys)
+            });
+            Done::Entries(entries.collect())
+        }
+        Batch::Standing => Done::Standing,
+        Batch::Rows(rows) => Done::Rows(rows.into_iter().map(Raw::check).collect()),
+        Batch::EndOf(table) => Done::EndOf(table),
+        Batch::Keys(differ) => Done::Keys(differ),
+        Batch::Broken(fault) => Done::Broken(fault),
+    }
+}
+
+/// A record beside what its entries say.
+struct Comparison {
+    auditor: Auditor,
+    files: Files,
+    /// The standing as it was saved.
+    standing: Standing,
+    /// How many rows of each table were compared.
+    seen: BTreeMap<Table, usize>,
+}
+
+impl Comparison {
+    fn take(&mut self, done: Done, expected: &mut Expected) -> Result<(), End> {
+        match done {
+            Done::Entries(entries) => {
+                for (read, keys) in entries {
+                    let filed = self.auditor.follow(read)?;
+                    see(expected, &self.auditor, &filed)?;
+                    self.files.count(self.auditor.head().seq, &filed, &keys);
+                }
+            }
+            Done::Standing if self.standing != *self.auditor.standing() => {
+                let message = "the table `standing` is not what the entries say";
+                return Err(tables_differ(message.to_owned()));
+            }
+            Done::Standing => {}
+            Done::Rows(rows) => {
+                for row in rows {
+                    let row = row?;
+                    *self.seen.entry(row.table()).or_default() += 1;
+                    row.compare(&mut self.auditor)?;
+                }
+            }
+            Done::EndOf(table) => {
+                let seen = self.seen.get(&table).copied().unwrap_or_default();
+                tables::compare_count(table, seen, &self.auditor)?;
+            }
+            Done::Keys(differ) => self.files.keys_differ |= differ,
+            Done::Broken(fault) => return Err(fault.into()),
+        }
+        Ok(())
+    }
+}
+
+/// What the tables that find entries again should hold.
+#[derive(Default)]
+struct Files {
+    drafts: BTreeMap<u64, u64>,
+    keys_differ: bool,
+}
+
+impl Files {
+    /// Counts an entry. A key that nobody gave is not kept; one that is kept leads to its entry.
+    fn count(&mut self, seq: u64, filed: &Filed, keys: &[Vec<u8>]) {
+        self.drafts.extend(filed.draft.map(|draft| (draft, seq)));
+        self.keys_differ |= keys.iter().any(|key| key != filed.key.as_bytes());
+    }
+
+    fn compare(&self, connection: &Connection) -> Result<(), End> {
+        let differs = |table: &str| {
+            Err(tables_differ(format!(
+                "the table `{table}` is not what the entries say"
+            )))
+        };
+        if rows::drafts(connection)? != self.drafts {
+            return differs("drafts");
+        }
+        if self.keys_differ {
+            return differs("keys");
+        }
+        Ok(())
+    }
+}
+
+/// Why reading ends.
+enum Stop {
+    Closed,
+    Fault(Fault),
+}
+
+impl From<Closed> for Stop {
+    fn from(Closed: Closed) -> Self {
+        Self::Closed
+    }
+}
+
+impl From<Fault> for Stop {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+impl From<rusqlite::Error> for Stop {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Fault(error.into())
+    }
+}
+
+type Gate = In<Batch, Done>;
+
+/// Hands in everything that a record holds.
+fn read_all(connection: &Connection, applied: u64, gate: &Gate) -> Result<(), Closed> {
+    match read(connection, applied, gate) {
+        Ok(()) => Ok(()),
+        Err(Stop::Closed) => Err(Closed),
+        Err(Stop::Fault(fault)) => gate.hand(Batch::Broken(fault)),
+    }
+}
+
+fn read(connection: &Connection, applied: u64, gate: &Gate) -> Result<(), Stop> {
+    let mut keys = connection.prepare("SELECT seq, key FROM keys ORDER BY seq")?;
+    let mut keys = Keys::of(keys.query([])?);
+    let mut waiting = Vec::new();
+    let mut before = GENESIS;
+    let read = rows::each_entry(connection, |entry| {
+        let Entry { seq, digest, .. } = entry;
+        let keys = keys.of_entry(seq);
+        waiting.push(Kept { entry, keys });
+        if waiting.len() == BATCH || seq == applied {
+            gate.hand(Batch::Entries(before, std::mem::take(&mut waiting)))?;
+            before = digest;
+        }
+        // The derived rows may lag behind the entries: they are compared where they stand.
+        match seq == applied {
+            true => hand_tables(connection, gate),
+            false => Ok(()),
+        }
+    });
+    // Whatever ended it, what was read before counts.
+    let is_empty = before == GENESIS && waiting.is_empty();
+    gate.hand(Batch::Entries(before, waiting))?;
+    read?;
+    if is_empty && applied == 0 {
+        hand_tables(connection, gate)?;
+    }
+    let differ = keys.rest()?;
+    Ok(gate.hand(Batch::Keys(differ))?)
+}
+
+/// Hands in the tables that are derived from the entries.
+fn hand_tables(connection: &Connection, gate: &Gate) -> Result<(), Stop> {
+    gate.hand(Batch::Standing)?;
+    for table in Table::ALL {
+        let mut waiting = Vec::new();
+        tables::each(connection, table, |row| {
+            waiting.push(row);
+            match waiting.len() {
+                BATCH => Ok(gate.hand(Batch::Rows(std::mem::take(&mut waiting)))?),
+                _ => Ok::<(), Stop>(()),
+            }
+        })?;
+        gate.hand(Batch::Rows(waiting))?;
+        gate.hand(Batch::EndOf(table))?;
+    }
+    Ok(())
+}
+
+/// The keys that are kept, by the entry that each is said to lead to.
+struct Keys<'s> {
+    rows: Rows<'s>,
+    /// The next one.
+    next: Option<(i64, Vec<u8>)>,
+    /// Whether one leads to no entry.
+    differ: bool,
+    /// What is wrong with the table; it is said once all entries were read.
+    fault: Option<rusqlite::Error>,
+}
+
+impl<'s> Keys<'s> {
+    fn of(rows: Rows<'s>) -> Self {
+        let mut keys = Self {
+            rows,
+            next: None,
+            differ: false,
+            fault: None,
+        };
+        keys.go_on();
+        keys
+    }
+
+    fn go_on(&mut self) {
+        self.next = self.read().unwrap_or_else(|error| {
+            self.fault = Some(error);
+            None
+        });
+    }
+
+    fn read(&mut self) -> rusqlite::Result<Option<(i64, Vec<u8>)>> {
+        let Some(row) = self.rows.next()? else {
+            return Ok(None);
+        };
+        let key = row.get_ref(1)?.as_bytes()?;
+        Ok(Some((row.get(0)?, key.to_owned())))
+    }
+
+    /// Returns the keys that lead to an entry; entries are asked for in order.
+    fn of_entry(&mut self, seq: u64) -> Vec<Vec<u8>> {
+        let seq = i64::try_from(seq).unwrap_or(i64::MAX);
+        let mut found = Vec::new();
+        while let Some((leads_to, key)) = self.next.take_if(|(leads_to, _)| *leads_to <= seq) {
+            match leads_to == seq {
+                true => found.push(key),
+                false => self.differ = true,
+            }
+            self.go_on();
+        }
+        found
+    }
+
+    /// Returns whether some key leads to no entry.
+    fn rest(self) -> rusqlite::Result<bool> {
+        match self.fault {
+            Some(error) => Err(error),
+            None => Ok(self.differ || self.next.is_some()),
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Verifies a record or its export: reads only, streams, and stops at the first divergence.
+//!
+//! One thread reads, two check of every entry what can be checked by itself, and one decides again
+//! and folds, in order (`abreast`). What is not under way lies on the disk meanwhile (`spill`).
+//!
+//! - `exported`: an export; `kept`: a record; `tables`: what is derived in a record, row by row.
+
+mod abreast;
+mod exported;
+mod kept;
+mod tables;
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+pub(super) use exported::exported;
+
+use super::spill::Spill;
+use super::{Fault, must_be_file};
+use crate::record::anchor::expected::{self, Backward, Expected};
+use crate::record::audit::{self, Audit, Filed};
+use crate::record::divergence::{Code, Divergence};
+use crate::units::Digest;
+
+/// An audit whose rows may lie on the disk.
+type Auditor = audit::Auditor<Spill>;
+
+/// What a verification came to.
+#[derive(Debug)]
+pub enum Verification {
+    /// Everything follows.
+    Verified(Box<Audit>),
+    /// A record that has no entries yet.
+    Empty,
+    /// Something does not follow.
+    Diverged(Divergence),
+}
+
+/// Why a verification ended early.
+pub(super) enum End {
+    Diverged(Divergence),
+    Fault(Fault),
+}
+
+impl From<Fault> for End {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            // A row that cannot be read back is a broken record, not a broken world.
+            Fault::Row { row, message } => Self::Diverged(Divergence::new(
+                Code::TablesDiffer,
+                0,
+                format!("{row}: {message}"),
+            )),
+            Fault::Storage(error) if is_corruption(&error) => {
+                Self::Diverged(Divergence::new(Code::NotARecord, 0, error.to_string()))
+            }
+            other => Self::Fault(other),
+        }
+    }
+}
+
+impl From<Divergence> for End {
+    fn from(divergence: Divergence) -> Self {
+        Self::Diverged(divergence)
+    }
+}
+
+impl From<audit::End<Fault>> for End {
+    fn from(end: audit::End<Fault>) -> Self {
+        match end {
+            audit::End::Diverged(divergence) => Self::Diverged(divergence),
+            audit::End::Fault(fault) => Self::Fault(fault),
+        }
+    }
+}
+
+fn is_corruption(error: &rusqlite::Error) -> bool {
+    use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase, TypeMismatch};
+    match error {
+        rusqlite::Error::SqliteFailure(failure, _) => matches!(
+            failure.code,
+            DatabaseCorrupt | NotADatabase | TypeMismatch | rusqlite::ErrorCode::Unknown
+        ),
+        // A statement of ours does not fit the tables that are there.
+        rusqlite::Error::SqlInputError { .. }
+        | rusqlite::Error::InvalidColumnType(..)
+        | rusqlite::Error::FromSqlConversionFailure(..)
+        | rusqlite::Error::IntegralValueOutOfRange(..)
+        | rusqlite::Error::Utf8Error(..) => true,
+        _ => false,
+    }
+}
+
+/// Verifies the record or the export at a path.
+pub fn verify(path: &Path) -> Result<Verification, Fault> {
+    verify_against(path, &mut Expected::default())
+}
+
+/// Verifies the record or the export at a path, and holds it to what was published of it.
+pub fn verify_against(path: &Path, expected: &mut Expected) -> Result<Verification, Fault> {
+    must_be_file(path)?;
+    let mut file = File::open(path).map_err(|source| Fault::file(path, source))?;
+    let mut magic = [0; 16];
+    let read = file
+        .read(&mut magic)
+        .map_err(|source| Fault::file(path, source))?;
+    drop(file);
+    let verified = if magic[..read] == *b"SQLite format 3\0" {
+        kept::record(path, expected)
+    } else {
+        exported::checked(path, expected).map(Some)
+    };
+    match verified {
+        Ok(Some(audit)) => Ok(Verification::Verified(Box::new(audit))),
+        Ok(None) => Ok(Verification::Empty),
+        Err(End::Diverged(divergence)) => Ok(Verification::Diverged(divergence)),
+        Err(End::Fault(fault)) => Err(fault),
+    }
+}
+
+/// Holds an entry that was checked to what was published, and notes what it says of that itself.
+fn see(expected: &mut Expected, auditor: &Auditor, filed: &Filed) -> Result<(), Divergence> {
+    let stand = auditor.stand();
+    expected.see(stand)?;
+    match &filed.anchor {
+        Some(action) => expected.recorded(stand.head.seq, action),
+        None => Ok(()),
+    }
+}
+
+/// Compares an entry with what a later one says of it.
+fn compare_backward(backward: Backward, found: Option<Digest>) -> Result<(), Divergence> {
+    match found == Some(backward.head.digest) {
+        true => Ok(()),
+        false => Err(expected::contradicts(backward)),
+    }
+}
+
+fn tables_differ(message: String) -> End {
+    End::Diverged(Divergence::new(Code::TablesDiffer, 0, message))
+}
