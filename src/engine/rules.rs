@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::conditions::Conditions;
 use super::facts::{Fact, FactKey};
-use super::frame::{Extent, Frame, FramedKey, Held};
 pub use super::frame::Phase;
+use super::frame::{Extent, Frame, FramedKey, Held};
 use super::observation::Observer;
 use super::scoring::Scorer;
 use super::slice::{Slice, Standing};

@@ -63,8 +63,8 @@ impl<F> From<Divergence> for End<F> {
 pub struct Filed {
     /// The operation's key.
     pub key: String,
-    /// The draft that the entry opened.
-    pub draft: Option<u64>,
+    /// The draft that the entry opened, and the text of its protocol.
+    pub draft: Option<(u64, String)>,
     /// What the entry says about the publication of a head.
     pub anchor: Option<Box<Action>>,
 }
@@ -156,6 +156,11 @@ impl<S: Shelf> Auditor<S> {
             study: study.map_or("", |rules| rules.protocol().study.id.as_str()),
             registered: self.slice.standing.registered,
         }
+    }
+
+    /// Returns the rules of the protocol that was opened last.
+    pub fn rules(&self) -> Option<&Rules> {
+        self.rules.as_ref()
     }
 
     /// Returns the head of the entries that were checked.
@@ -320,20 +325,20 @@ impl<S: Shelf> Auditor<S> {
             return Err(End::Fault(S::broken(message.to_owned())));
         }
         self.make_room().map_err(End::Fault)?;
-        let draft = opened_draft(&events);
-        let anchor = match command.action {
+        let (mut draft, mut anchor) = (None, None);
+        match command.action {
             Action::Open {
                 registration,
                 tasks,
-                ..
+                text,
             } => {
                 let form = |message| Divergence::new(Code::BodyForm, self.head.seq + 1, message);
                 self.open(Rules::opened(*registration, tasks).map_err(form)?);
-                None
+                draft = Some((self.slice.standing.draft, text));
             }
-            action @ Action::Anchor { .. } => Some(Box::new(action)),
-            _ => None,
-        };
+            action @ Action::Anchor { .. } => anchor = Some(Box::new(action)),
+            _ => {}
+        }
         Ok(Filed {
             key: command.key,
             draft,
@@ -387,13 +392,6 @@ fn differs(seq: u64, derived: &Answer, recorded: &Answer) -> Divergence {
         rule,
         ..Divergence::new(Code::RulingDiffers, seq, message)
     }
-}
-
-fn opened_draft(events: &[Event]) -> Option<u64> {
-    events.iter().find_map(|event| match event {
-        Event::Opened { draft, .. } => Some(*draft),
-        _ => None,
-    })
 }
 
 /// Returns whether an entry's ruling was computed from evidence.

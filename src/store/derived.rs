@@ -227,8 +227,7 @@ pub(super) fn save_draft(
         row: format!("entry {seq}"),
         message,
     };
-    let rules =
-        Rules::of_record(registration.as_ref().clone(), tasks.clone()).map_err(broken)?;
+    let rules = Rules::of_record(registration.as_ref().clone(), tasks.clone()).map_err(broken)?;
     frames::save(connection, *draft, seq, text, &rules)
 }
 

@@ -1,6 +1,8 @@
 //! The protocol and the tasks of every draft, so that a decision reads no more of them than it needs:
 //! what is derived from the entry that opened the draft, saved with it.
 
+use std::collections::BTreeMap;
+
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::Value;
 
@@ -11,6 +13,7 @@ use crate::engine::rules::Rules;
 use crate::protocol::canonical;
 use crate::protocol::frame::Task;
 use crate::protocol::registration::Registration;
+use crate::units::Digest;
 
 /// What a draft says, without its tasks.
 #[derive(Debug)]
@@ -60,7 +63,11 @@ pub(super) fn newest(connection: &Connection) -> Result<Option<Draft>> {
     let found = connection
         .prepare_cached("SELECT seq, registration, extent FROM drafts ORDER BY draft DESC LIMIT 1")?
         .query_row([], |row| {
-            Ok((unsigned(row, 0)?, row.get::<_, String>(1)?, row.get::<_, String>(2)?))
+            Ok((
+                unsigned(row, 0)?,
+                row.get::<_, String>(1)?,
+                row.get::<_, String>(2)?,
+            ))
         })
         .optional()?;
     found
@@ -114,13 +121,17 @@ fn columns(row: &Row<'_>) -> rusqlite::Result<Columns> {
 
 fn framed_of((fields, confirmatory, index): Columns) -> Result<Framed> {
     let fields: Value = read("a task", &fields)?;
-    let phase = confirmatory.zip(index);
     Ok(Framed {
         task: Task::new(fields).map_err(broken)?,
-        phase: phase.map(|(confirmatory, index)| Phase {
-            confirmatory,
-            index,
-        }),
+        phase: phase_of(confirmatory, index),
+    })
+}
+
+fn phase_of(confirmatory: Option<bool>, index: Option<u64>) -> Option<Phase> {
+    let known = confirmatory.zip(index);
+    known.map(|(confirmatory, index)| Phase {
+        confirmatory,
+        index,
     })
 }
 
@@ -131,40 +142,54 @@ fn broken(message: String) -> Fault {
     }
 }
 
-/// Returns whether the rows of a draft are what its entry says.
-pub(super) fn is_as_said(
-    connection: &Connection,
-    draft: u64,
-    seq: u64,
-    text: &str,
-    rules: &Rules,
-) -> Result<bool> {
-    let saved = connection
-        .prepare_cached("SELECT seq, text, registration, extent FROM drafts WHERE draft = ?1")?
-        .query_row([signed(draft)], |row| {
-            Ok((unsigned(row, 0)?, [row.get(1)?, row.get(2)?, row.get(3)?]))
-        })
-        .optional()?;
+/// Digests what the rows of a draft should say.
+pub(super) fn digest(seq: u64, text: &str, rules: &Rules) -> Digest {
     let (registration, extent) = (write(rules.registration()), write(rules.extent()));
-    if saved != Some((seq, [text.to_owned(), registration, extent])) {
-        return Ok(false);
-    }
-    for (task, phase) in rules.framed() {
-        let task = task.clone();
-        let key = FramedKey::Id(task.id.clone());
-        if framed(connection, draft, &key)? != Some(Framed { task, phase }) {
-            return Ok(false);
-        }
-    }
-    let tasks = connection
-        .prepare_cached("SELECT count(*) FROM tasks WHERE draft = ?1")?
-        .query_row([signed(draft)], |row| unsigned(row, 0))?;
-    Ok(tasks == rules.framed().count() as u64)
+    let mut framed: Vec<(&Task, Option<Phase>)> = rules.framed().collect();
+    framed.sort_unstable_by_key(|(task, _)| task.id.as_str());
+    let draft = digest_of_draft(seq, [text, &registration, &extent]);
+    framed.into_iter().fold(draft, |digest, (task, phase)| {
+        and_task(digest, &task.id, &canonical::text(&task.fields), phase)
+    })
 }
 
-/// Returns how many drafts there are, and how many that have tasks.
-pub(super) fn count(connection: &Connection) -> Result<[u64; 2]> {
-    let mut statement = connection
-        .prepare("SELECT (SELECT count(*) FROM drafts), (SELECT count(DISTINCT draft) FROM tasks)")?;
-    Ok(statement.query_row([], |row| Ok([unsigned(row, 0)?, unsigned(row, 1)?]))?)
+/// Digests what the rows of every draft say.
+pub(super) fn digests(connection: &Connection) -> Result<BTreeMap<u64, Digest>> {
+    let mut drafts =
+        connection.prepare("SELECT draft, seq, text, registration, extent FROM drafts")?;
+    let mut rows = drafts.query([])?;
+    let mut digests = BTreeMap::new();
+    while let Some(row) = rows.next()? {
+        let texts: [String; 3] = [row.get(2)?, row.get(3)?, row.get(4)?];
+        let digest = digest_of_draft(unsigned(row, 1)?, texts.each_ref().map(String::as_str));
+        digests.insert(unsigned(row, 0)?, digest);
+    }
+    let mut tasks = connection
+        .prepare("SELECT fields, confirmatory, place, draft, id FROM tasks ORDER BY draft, id")?;
+    let mut rows = tasks.query([])?;
+    while let Some(row) = rows.next()? {
+        let (fields, confirmatory, place) = columns(row)?;
+        // A task of a draft that is not there is one too many.
+        let digest = digests.entry(unsigned(row, 3)?).or_insert(Digest([0; 32]));
+        let id: String = row.get(4)?;
+        *digest = and_task(*digest, &id, &fields, phase_of(confirmatory, place));
+    }
+    Ok(digests)
+}
+
+fn digest_of_draft(seq: u64, texts: [&str; 3]) -> Digest {
+    let digest = Digest::of(&[&seq.to_be_bytes()]);
+    texts.into_iter().fold(digest, |digest, text| {
+        Digest::of(&[&digest.0, text.as_bytes()])
+    })
+}
+
+fn and_task(digest: Digest, id: &str, fields: &str, phase: Option<Phase>) -> Digest {
+    let place = phase.map_or(String::new(), |phase| {
+        format!("{} {}", phase.confirmatory, phase.index)
+    });
+    let parts = [id, fields, &place];
+    parts.into_iter().fold(digest, |digest, part| {
+        Digest::of(&[&digest.0, part.as_bytes()])
+    })
 }

@@ -160,8 +160,8 @@ fn draw(world: &mut World<'_>, step: usize) {
     if !rules.grows() || drawn >= rules.registered_plan().tasks() || !step.is_multiple_of(8) {
         return;
     }
-    let fresh = (drawn..drawn + 2).filter_map(|index| rules.draw_order(index));
-    let tasks = fresh.map(|task| task.id.clone()).collect();
+    let fresh = (drawn..drawn + 2).filter_map(|index| rules.draw_order(&world.slice, index));
+    let tasks = fresh.collect();
     world.give(&Move::Draw(drawn + 1, tasks));
 }
 

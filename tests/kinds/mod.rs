@@ -304,9 +304,9 @@ fn runs(past: &Past) -> impl Iterator<Item = &Run> {
 fn task_at(past: &Past, position: u64) -> Option<(String, String)> {
     let rules = past.rules.as_ref()?;
     let slot = plan(past)?.slot(position);
-    let task = rules.draw_order(slot.task)?;
+    let task = rules.draw_order(&past.slice, slot.task)?;
     let arm = &rules.protocol().arms[slot.arm as usize];
-    Some((task.id.clone(), arm.id.clone()))
+    Some((task, arm.id.clone()))
 }
 
 /// Returns whether one more run may be live, and none that is has passed its deadline.
@@ -333,7 +333,7 @@ fn is_not_next(past: &Past, task: &str, arm: &str) -> bool {
 fn undrawn(past: &Past) -> Lie {
     let rules = past.rules.as_ref().filter(|_| registered(past))?;
     let tasks = ["t1", "t2", "t3", "t4", "t5", "t6", "u1", "u2"];
-    let mut known = tasks.iter().filter_map(|id| rules.task(id));
+    let mut known = tasks.iter().filter_map(|id| rules.task_in(&past.slice, id));
     let undrawn = known.find(|task| rules.phase(&past.slice, task).is_none())?;
     started(past, &undrawn.id, "a", 0, 1)
 }

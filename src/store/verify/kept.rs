@@ -15,7 +15,7 @@ use crate::record::divergence::{Code, Divergence};
 use crate::record::entry::{Entry, GENESIS, Head};
 use crate::record::reading::{self, Reading};
 use crate::store::spill::Spill;
-use crate::store::{Fault, Store, rows};
+use crate::store::{Fault, Store, frames, rows};
 use crate::units::Digest;
 
 /// How many entries or rows are worked on at once.
@@ -132,7 +132,7 @@ impl Comparison {
                 for (read, keys) in entries {
                     let filed = self.auditor.follow(read)?;
                     see(expected, &self.auditor, &filed)?;
-                    self.files.count(self.auditor.head().seq, &filed, &keys);
+                    self.files.count(&self.auditor, &filed, &keys);
                 }
             }
             Done::Standing if self.standing != *self.auditor.standing() => {
@@ -161,14 +161,18 @@ impl Comparison {
 /// What the tables that find entries again should hold.
 #[derive(Default)]
 struct Files {
-    drafts: BTreeMap<u64, u64>,
+    /// What the rows of each draft should say.
+    drafts: BTreeMap<u64, Digest>,
     keys_differ: bool,
 }
 
 impl Files {
     /// Counts an entry. A key that nobody gave is not kept; one that is kept leads to its entry.
-    fn count(&mut self, seq: u64, filed: &Filed, keys: &[Vec<u8>]) {
-        self.drafts.extend(filed.draft.map(|draft| (draft, seq)));
+    fn count(&mut self, auditor: &Auditor, filed: &Filed, keys: &[Vec<u8>]) {
+        if let (Some((draft, text)), Some(rules)) = (&filed.draft, auditor.rules()) {
+            let said = frames::digest(auditor.head().seq, text, rules);
+            self.drafts.insert(*draft, said);
+        }
         self.keys_differ |= keys.iter().any(|key| key != filed.key.as_bytes());
     }
 
@@ -178,8 +182,10 @@ impl Files {
                 "the table `{table}` is not what the entries say"
             )))
         };
-        if rows::drafts(connection)? != self.drafts {
-            return differs("drafts");
+        if frames::digests(connection)? != self.drafts {
+            return Err(tables_differ(
+                "the tables `drafts` and `tasks` are not what the entries say".to_owned(),
+            ));
         }
         if self.keys_differ {
             return differs("keys");
