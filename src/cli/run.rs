@@ -21,7 +21,7 @@ use crate::engine::command::Action;
 use crate::engine::refusal::Refusal;
 use crate::engine::rules::Rules;
 use crate::protocol::model::CauseWord;
-use crate::report::tally::{Counter, Tally};
+use crate::report::tally::Tally;
 use crate::runner::process::SpawnFault;
 use crate::runner::session::{self, Brake, End, Session};
 use crate::runner::signals::{self, Wish};
@@ -250,10 +250,14 @@ fn retry_at(rules: &Rules, hold: &Refusal, waits: u32) -> Time {
 }
 
 fn rules_of(store: &mut Store) -> Result<Arc<Rules>, Failure> {
-    store.rules()?.ok_or_else(|| Failure::Fault {
+    store.rules()?.ok_or_else(no_protocol)
+}
+
+fn no_protocol() -> Failure {
+    Failure::Fault {
         code: "record",
         message: "no protocol stands on the record".to_owned(),
-    })
+    }
 }
 
 /// Returns where the runs of this very record have their folders.
@@ -270,10 +274,7 @@ pub(super) fn runs_folder(store: &Store, record: &Path) -> Result<PathBuf, Failu
 
 /// Counts what a record says.
 pub(super) fn count(store: &mut Store) -> Result<Tally, Failure> {
-    let rules = rules_of(store)?;
-    let mut counter = Counter::new(&rules);
-    let standing = store.each_row(|row| counter.add(row))?;
-    Ok(counter.finish(&standing))
+    store.tally()?.ok_or_else(no_protocol)
 }
 
 fn finished(

@@ -69,6 +69,12 @@ pub struct Standing {
     pub slots: u64,
     /// How many of them have ended.
     pub slots_ended: u64,
+    /// How many blocks of it are complete.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub blocks_complete: u64,
+    /// How many of its slots have ended because their block was voided too often.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub slots_void: u64,
     /// When each live run was started.
     pub live: BTreeMap<RunId, Time>,
     /// The runs that have ended and are not closed.
@@ -469,15 +475,13 @@ pub struct Slice {
     missing: RefCell<Missing>,
 }
 
-/// A row from which slots are counted.
+/// What says where runs stand, beside themselves.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Row {
     /// What ended in a window.
     Window(Window, Tally),
     /// A lane.
     Lane(LaneId, Lane),
-    /// A run.
-    Run(Box<Run>),
 }
 
 /// Which rows were changed since they were loaded.

@@ -17,6 +17,7 @@ use crate::engine::evolve;
 use crate::engine::refusal::Refusal;
 use crate::engine::rules::Rules;
 use crate::engine::slice::Slice;
+use crate::engine::totals;
 use crate::units::{Digest, Time};
 
 /// An audit under way.
@@ -311,7 +312,7 @@ impl Auditor {
             self.pilots_before_registration = self.slice.standing.pilots;
             self.registered_at = Some(command.at);
         }
-        evolve::apply(&mut self.slice, &command, &events);
+        totals::apply(self.rules.as_ref(), &mut self.slice, &command, &events);
         if let Action::Open {
             registration,
             tasks,

@@ -4,15 +4,19 @@
 //! spares each commit most of its pages. Whoever opens a record whose rows lag folds the entries
 //! that are missing, so nobody ever sees them lag, and a killed session loses nothing.
 
+use std::sync::Arc;
+
 use rusqlite::Connection;
 use serde::de::DeserializeOwned;
 
-use super::{Fault, Result, rows};
+use super::{Fault, Result, current_rules, rows};
 use crate::engine::command::{Action, Command};
 use crate::engine::event::Event;
 use crate::engine::evolve;
 use crate::engine::facts::{Fact, FactKey, FactKind};
+use crate::engine::rules::Rules;
 use crate::engine::slice::{Changed, Missing, Row, Run, Seated, Slice};
+use crate::engine::totals;
 use crate::record::entry::{self, Answer, Head};
 use crate::units::RunId;
 
@@ -27,7 +31,7 @@ pub(super) struct Derived {
 
 impl Derived {
     /// Reads the standing as it was saved, and folds the entries that came after.
-    pub(super) fn read(connection: &Connection) -> Result<Self> {
+    pub(super) fn read(connection: &Connection, rules: &mut Option<Arc<Rules>>) -> Result<Self> {
         let (standing, applied) = rows::standing(connection)?;
         let head = Head {
             seq: applied,
@@ -37,14 +41,16 @@ impl Derived {
         let mut derived = Self { head, slice };
         let head = rows::head(connection)?;
         for seq in applied + 1..=head.seq {
-            derived.catch_up(connection, seq)?;
+            let opened = derived.slice.standing.opened;
+            let current = current_rules(connection, rules, opened)?;
+            derived.catch_up(connection, current.as_deref(), seq)?;
         }
         derived.head = head;
         Ok(derived)
     }
 
     /// Folds an entry that was recorded and not saved.
-    fn catch_up(&mut self, connection: &Connection, seq: u64) -> Result<()> {
+    fn catch_up(&mut self, connection: &Connection, rules: Option<&Rules>, seq: u64) -> Result<()> {
         let broken = |message| Fault::Row {
             row: format!("entry {seq}"),
             message,
@@ -52,13 +58,14 @@ impl Derived {
         let entry =
             rows::entry(connection, seq)?.ok_or_else(|| broken("it is missing".to_owned()))?;
         let (command, ruling) = entry::unseal(&entry).map_err(broken)?;
-        self.follow(connection, &command, &ruling)
+        self.follow(connection, rules, &command, &ruling)
     }
 
     /// Folds what an entry says.
     pub(super) fn follow(
         &mut self,
         connection: &Connection,
+        rules: Option<&Rules>,
         command: &Command,
         ruling: &Answer,
     ) -> Result<()> {
@@ -75,7 +82,7 @@ impl Derived {
                     }
                     self.load(connection, missing)?;
                 }
-                self.fold(command, events);
+                self.fold(connection, rules, command, events)?;
             }
         }
         Ok(())
@@ -148,10 +155,20 @@ impl Derived {
         Ok(())
     }
 
-    /// Folds a command that was granted.
-    pub(super) fn fold(&mut self, command: &Command, events: &[Event]) {
+    /// Folds a command that was granted, and moves on the totals that follow from it.
+    pub(super) fn fold(
+        &mut self,
+        connection: &Connection,
+        rules: Option<&Rules>,
+        command: &Command,
+        events: &[Event],
+    ) -> Result<()> {
+        let touched = self.ask(connection, |slice| totals::touched(rules, slice, events))?;
         evolve::apply(&mut self.slice, command, events);
         debug_assert!(self.slice.missing().is_empty(), "{events:?}");
+        let moved = self.ask(connection, |slice| touched.moved(rules, slice, events))?;
+        moved.keep(&mut self.slice);
+        Ok(())
     }
 
     /// Returns a run, as it is saved or has become since.
@@ -208,19 +225,8 @@ pub(super) fn draft_of(action: &Action, events: &[Event]) -> Option<u64> {
     }
 }
 
-/// Hands every row from which slots are counted to a function, as it is saved or has become since:
-/// windows, lanes, and then the runs in order.
-pub(super) fn each_row(
-    connection: &Connection,
-    derived: &Derived,
-    mut each: impl FnMut(Row),
-) -> Result<()> {
-    each_row_before_runs(connection, derived, &mut each)?;
-    each_run(connection, derived, |run| each(Row::Run(Box::new(run))))
-}
-
 /// Hands windows and lanes to a function.
-pub(super) fn each_row_before_runs(
+pub(super) fn each_row(
     connection: &Connection,
     derived: &Derived,
     mut each: impl FnMut(Row),

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rusqlite::{Connection, OpenFlags};
 
@@ -9,7 +10,8 @@ use super::derived::{self, Derived};
 use super::verify::{self, End};
 use super::write::Salts;
 use super::write::is_made_up;
-use super::{Fault, JOURNAL, LOG, Result, beside, must_be_file, open, rows};
+use super::{Fault, JOURNAL, LOG, Result, beside, current_rules, must_be_file, open, rows};
+use crate::engine::rules::Rules;
 use crate::engine::slice::{Slice, Standing};
 use crate::record::anchor::expected::Expected;
 use crate::record::divergence::Divergence;
@@ -90,6 +92,7 @@ struct Made {
     connection: Option<Connection>,
     path: PathBuf,
     derived: Derived,
+    rules: Option<Arc<Rules>>,
 }
 
 impl Made {
@@ -104,6 +107,7 @@ impl Made {
                 head: Head::EMPTY,
                 slice: Slice::of(Standing::default()),
             },
+            rules: None,
             path,
         };
         let connection = Connection::open_with_flags(&made.path, flags)?;
@@ -136,7 +140,10 @@ impl Made {
         {
             rows::save_draft(connection, draft, entry.seq)?;
         }
-        self.derived.follow(connection, &command, &ruling)?;
+        let opened = self.derived.slice.standing.opened;
+        let rules = current_rules(connection, &mut self.rules, opened)?;
+        self.derived
+            .follow(connection, rules.as_deref(), &command, &ruling)?;
         self.derived.head = Head {
             seq: entry.seq,
             digest: entry.digest,

@@ -61,7 +61,7 @@ impl Store {
             (plan, tasks)
         })?;
         let mut slots = Slots::new(rules, &plan);
-        derived::each_row_before_runs(&snapshot, derived, |row: Row| slots.add(&row))?;
+        derived::each_row(&snapshot, derived, |row: Row| slots.add(&row))?;
         derived::each_seated(&snapshot, derived, |run| slots.seat(&run))?;
         let mut table =
             SlotTable::new(out, Some(rules.protocol()), &tasks, sealed).map_err(fault)?;

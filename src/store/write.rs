@@ -102,7 +102,7 @@ impl Store {
         // Taken: after a fault it is read anew.
         let derived = match self.cache.derived.take() {
             Some(derived) if derived.head == head => derived,
-            _ => Derived::read(&transaction)?,
+            _ => Derived::read(&transaction, &mut self.cache.rules)?,
         };
         let now = (self.clock)();
         self.pace.note(now);
@@ -384,7 +384,7 @@ impl Writer<'_> {
         };
         match &ruling {
             Ok(events) => {
-                self.derived.fold(command, events);
+                self.derived.fold(self.connection, rules, command, events)?;
                 if let Some(draft) = derived::draft_of(&command.action, events) {
                     rows::save_draft(self.connection, draft, sealed.seq)?;
                 }
