@@ -112,7 +112,7 @@ fn slots<'a>(rules: &'a Rules, slice: &Slice, plan: &'a Plan) -> Slots<'a> {
         }
     }
     for run in slice.runs.values().flatten() {
-        slots.seat(&Seated::of(run));
+        slots.seat(&Seated::from(run));
     }
     slots
 }

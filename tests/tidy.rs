@@ -174,7 +174,10 @@ fn a_decision_never_looks_at_an_outcome() {
         let text = fs::read_to_string(&path).unwrap();
         assert!(!text.contains(".outcomes"), "{name} reads outcomes");
         let keeps_facts = name == "facts.rs";
-        assert!(keeps_facts || !text.contains("Totals"), "{name} reads totals");
+        assert!(
+            keeps_facts || !text.contains("Totals"),
+            "{name} reads totals"
+        );
         read += 1;
     }
     assert!(read > 20, "{read} files");

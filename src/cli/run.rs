@@ -27,7 +27,7 @@ use crate::runner::session::{self, Brake, End, Session};
 use crate::runner::signals::{self, Wish};
 use crate::runner::{clock, programs};
 use crate::store::{Request, Store};
-use crate::units::Time;
+use crate::units::{Digest, Time};
 
 /// Runs a study as far as it goes.
 pub(super) fn run(args: &Run) -> Result<Reply, Failure> {
@@ -262,14 +262,17 @@ fn no_protocol() -> Failure {
 
 /// Returns where the runs of this very record have their folders.
 pub(super) fn runs_folder(store: &Store, record: &Path) -> Result<PathBuf, Failure> {
-    let first = store
-        .first_digest()?
-        .map_or_else(String::new, |digest| digest.to_string());
+    Ok(runs_beside(record, store.first_digest()?))
+}
+
+/// Returns where the runs of a record have their folders, by the digest of its first entry.
+pub(super) fn runs_beside(record: &Path, first: Option<Digest>) -> PathBuf {
+    let first = first.map_or_else(String::new, |digest| digest.to_string());
     let name = name_of(record);
     let folder = format!("{}.runs", name.strip_suffix(".db").unwrap_or(&name));
-    Ok(folder_of(record)
+    folder_of(record)
         .join(folder)
-        .join(&first[..first.len().min(12)]))
+        .join(&first[..first.len().min(12)])
 }
 
 /// Counts what a record says.

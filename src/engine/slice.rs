@@ -1,5 +1,6 @@
 //! What the engine remembers, and the part of it that one command touches.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -272,11 +273,12 @@ pub struct Run {
 
 /// What of a run says at which slot it stands, and how.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Seated {
+pub struct Seated<'r> {
     /// Its number.
     pub run: RunId,
     /// The arm or control.
-    pub arm: String,
+    #[serde(borrow)]
+    pub arm: Cow<'r, str>,
     /// Its place in the plan; none for a control.
     pub place: Option<Place>,
     /// Where it stands.
@@ -290,12 +292,11 @@ pub struct Seated {
     pub window: Option<Window>,
 }
 
-impl Seated {
-    /// Takes it from a run.
-    pub fn of(run: &Run) -> Self {
+impl<'r> From<&'r Run> for Seated<'r> {
+    fn from(run: &'r Run) -> Self {
         Self {
             run: run.run,
-            arm: run.arm.clone(),
+            arm: Cow::Borrowed(&run.arm),
             place: run.place,
             state: run.state,
             cause: run.cause,
@@ -303,7 +304,9 @@ impl Seated {
             window: run.window,
         }
     }
+}
 
+impl Seated<'_> {
     /// Returns the window that it ended in as an error stop, where that is counted.
     pub fn stopped_in(&self) -> Option<Window> {
         self.window.filter(|_| self.error)

@@ -26,6 +26,7 @@ pub struct Auditor {
     rules: Option<Rules>,
     slice: Slice,
     head: Head,
+    first: Option<Digest>,
     rulings: u64,
     refusals: u64,
     withheld: u64,
@@ -52,6 +53,7 @@ impl Default for Auditor {
             rules: None,
             slice: Slice::whole(),
             head: Head::EMPTY,
+            first: None,
             rulings: 0,
             refusals: 0,
             withheld: 0,
@@ -67,6 +69,8 @@ impl Default for Auditor {
 pub struct Audit {
     /// The newest entry.
     pub head: Head,
+    /// The digest of the first entry, which no other record has.
+    pub first: Option<Digest>,
     /// How many rulings were derived again.
     pub rulings: u64,
     /// How many of them were refusals.
@@ -152,6 +156,7 @@ impl Auditor {
         };
         self.fold(command, ruling)
             .map_err(|message| Divergence::new(Code::BodyForm, entry.seq, message))?;
+        self.first.get_or_insert(entry.digest);
         self.head = Head {
             seq: entry.seq,
             digest: entry.digest,
@@ -190,6 +195,7 @@ impl Auditor {
         }
         Ok(Audit {
             head: self.head,
+            first: self.first,
             rulings: self.rulings,
             refusals: self.refusals,
             withheld: self.withheld,

@@ -118,7 +118,7 @@ impl<'a> Slots<'a> {
     }
 
     /// Takes a run, by what says where it stands; in the order of their numbers.
-    pub fn seat(&mut self, run: &Seated) {
+    pub fn seat(&mut self, run: &Seated<'_>) {
         let Some(seat) = self.seats.seat(run) else {
             return;
         };

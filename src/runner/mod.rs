@@ -3,6 +3,7 @@
 //! - `session`: workers that start, execute, judge and record until nothing is left to start;
 //! - `executor`: what is done for one run, from its workspace to its evidence;
 //! - `process`: one command in its own process group; `tree`: files that arms may have touched;
+//! - `kept`: what is kept of what runs printed, held to the record;
 //! - `programs`: the look at a study's programs before anything starts;
 //! - `world`: looks at the world for the rules;
 //! - `children`: who is being executed, for the session after one that was killed;
@@ -12,6 +13,7 @@
 pub mod children;
 pub mod clock;
 pub mod executor;
+pub mod kept;
 pub mod process;
 pub mod programs;
 pub mod session;

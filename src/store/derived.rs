@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use rusqlite::Connection;
-use serde::de::DeserializeOwned;
+use serde::Deserialize;
 
 use super::{Fault, Result, current_rules, rows};
 use crate::engine::command::{Action, Command};
@@ -15,7 +15,7 @@ use crate::engine::event::Event;
 use crate::engine::evolve;
 use crate::engine::facts::{Fact, FactKey, FactKind};
 use crate::engine::rules::Rules;
-use crate::engine::slice::{Changed, Missing, Row, Run, Seated, Slice};
+use crate::engine::slice::{Changed, Missing, Row, Run, Slice};
 use crate::engine::totals;
 use crate::record::entry::{self, Answer, Head};
 use crate::units::RunId;
@@ -179,6 +179,19 @@ impl Derived {
         }
     }
 
+    /// Hands a run to a function; nothing where there is no such run.
+    pub(super) fn with_run(
+        &self,
+        connection: &Connection,
+        run: RunId,
+        with: impl FnOnce(Option<Kept<'_>>) -> Result<()>,
+    ) -> Result<()> {
+        match self.is_changed(run) {
+            true => with(self.slice.run(run).map(Kept::Newer)),
+            false => rows::with_run(connection, run, |facts| with(facts.map(Kept::Saved))),
+        }
+    }
+
     /// Returns whether a run changed since it was saved.
     pub(super) fn is_changed(&self, run: RunId) -> bool {
         self.slice.changed.runs.contains(&run)
@@ -273,47 +286,38 @@ pub(super) fn each_fact_of(
     Ok(())
 }
 
-/// Hands every run to a function, in order: as it is saved, or as it has become since.
+/// A run as it is kept.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kept<'k> {
+    /// The facts of its row.
+    Saved(&'k str),
+    /// As it has become since.
+    Newer(&'k Run),
+}
+
+impl<'k> Kept<'k> {
+    /// Returns the part of it that is asked for.
+    pub(super) fn part<T: Deserialize<'k> + From<&'k Run>>(self) -> Result<T> {
+        match self {
+            Self::Saved(facts) => rows::read("a run", facts),
+            Self::Newer(run) => Ok(T::from(run)),
+        }
+    }
+}
+
+/// Hands every run to a function, in order.
 pub(super) fn each_run(
     connection: &Connection,
     derived: &Derived,
-    each: impl FnMut(Run),
+    mut each: impl FnMut(Kept<'_>) -> Result<()>,
 ) -> Result<()> {
-    each_merged(connection, derived, |run: &Run| run.run, Run::clone, each)
-}
-
-/// Hands to a function what says where each run stands, in order.
-pub(super) fn each_seated(
-    connection: &Connection,
-    derived: &Derived,
-    each: impl FnMut(Seated),
-) -> Result<()> {
-    each_merged(
-        connection,
-        derived,
-        |seated: &Seated| seated.run,
-        Seated::of,
-        each,
-    )
-}
-
-fn each_merged<T: DeserializeOwned>(
-    connection: &Connection,
-    derived: &Derived,
-    number: impl Fn(&T) -> RunId,
-    part: impl Fn(&Run) -> T,
-    mut each: impl FnMut(T),
-) -> Result<()> {
-    let changed = derived
-        .changed_runs()
-        .filter_map(|run| derived.slice.run(run).map(&part));
-    let mut changed = changed.peekable();
-    rows::each_facts(connection, |saved| {
-        match changed.next_if(|newer| number(newer) == number(&saved)) {
-            Some(newer) => each(newer),
-            None => each(saved),
+    let changed = derived.changed_runs();
+    let mut changed = changed.filter_map(|run| derived.slice.run(run)).peekable();
+    rows::each_facts(connection, |saved, facts| {
+        match changed.next_if(|newer| newer.run == saved) {
+            Some(newer) => each(Kept::Newer(newer)),
+            None => each(Kept::Saved(facts)),
         }
     })?;
-    changed.for_each(each);
-    Ok(())
+    changed.try_for_each(|run| each(Kept::Newer(run)))
 }
