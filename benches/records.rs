@@ -147,6 +147,18 @@ fn export(million: &Made) {
         || time(prereg("export", &million.record)),
         theirs,
     );
+    // As many rows, of about as many bytes.
+    let theirs = || {
+        let mut shell = common::command("sqlite3");
+        shell.arg("-csv").arg(&million.record);
+        shell.arg("SELECT * FROM runs");
+        time(shell)
+    };
+    for table in ["runs", "slots"] {
+        let verb = format!("export --csv {table}");
+        let ours = || time(prereg(&verb, &million.record));
+        compare(&format!("as a table of {table}"), 0.8, ours, theirs);
+    }
 }
 
 fn status(million: &Made) {

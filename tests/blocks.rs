@@ -18,6 +18,7 @@ use prereg::engine::event::Event;
 use prereg::engine::evolve;
 use prereg::engine::rules::Rules;
 use prereg::engine::slice::Slice;
+use prereg::engine::totals;
 use prereg::units::{RunId, Time};
 use serde_json::json;
 
@@ -64,7 +65,7 @@ impl Study {
             action,
         };
         let events = decide::decide(Some(&self.rules), &self.slice, &command).unwrap();
-        evolve::apply(&mut self.slice, &command, &events);
+        totals::apply(Some(&self.rules), &mut self.slice, &command, &events);
     }
 
     fn start(&mut self, arm: &str) -> RunId {

@@ -22,6 +22,7 @@ use prereg::folder::DiskFolder;
 use prereg::protocol::check::{Checked, is_weakness};
 use prereg::protocol::defect::{Code, Defect};
 use prereg::protocol::folder::{Folder, FolderFault};
+use prereg::protocol::frame::fractional_fields;
 use prereg::protocol::model::Objective;
 use prereg::protocol::registration::Registration;
 use prereg::units::{Digest, Ratio, Share};
@@ -237,7 +238,11 @@ fn every_malformed_report_is_refused_at_its_line() {
     assert_complete("reports", ".json", &list);
     let base = fs::read(protocols().join("base.toml")).unwrap();
     let checked = check(&base, &DiskFolder::at(&protocols())).unwrap();
-    let scorer = Scorer::new(&checked.registration.protocol, &checked.tasks).unwrap();
+    let scorer = Scorer::new(
+        &checked.registration.protocol,
+        &fractional_fields(&checked.tasks),
+    )
+    .unwrap();
     let mut said = String::new();
     for bad_one in &list {
         let report = fs::read(protocols().join("reports").join(&bad_one.name)).unwrap();

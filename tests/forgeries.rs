@@ -20,22 +20,41 @@ mod kinds;
 
 use std::fmt::Write;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use common::{Said, prereg};
 use forger::Forgery;
 use kinds::{KINDS, three};
+use prereg::record::entry::Answer;
 use prereg::store::{Verification, verify};
 use rusqlite::Connection;
 use serde_json::Value;
 use tempfile::tempdir;
 
-/// Returns how the binary answers an export, which must be by exit 5.
-fn answered(path: &Path) -> Value {
+/// Returns how the binary answers a file, held to a published head or to nothing.
+fn said(path: &Path, anchor: Option<&Path>) -> Said {
     let mut command = prereg(&["verify", "--json"]);
-    let said = Said::of(command.arg(path).output().unwrap());
+    command.arg(path);
+    if let Some(anchor) = anchor {
+        command.arg("--anchor").arg(anchor);
+    }
+    Said::of(command.output().unwrap())
+}
+
+/// Returns how the binary answers a file, which must be by exit 5.
+fn answered(path: &Path, anchor: Option<&Path>) -> Value {
+    let said = said(path, anchor);
     assert_eq!(said.code, Some(5), "{said:?}");
     said.json()["error"].clone()
+}
+
+/// Writes the line by which the head of a good record was published when it had so many entries.
+fn published(folder: &Path, good: &Forgery, entries: u64) -> PathBuf {
+    let path = folder.join(format!("head-{entries}"));
+    let digest = good.entries[entries as usize - 1].digest;
+    let line = format!("prereg-head/1 {} {entries} {digest}\n", good.study);
+    fs::write(&path, line).unwrap();
+    path
 }
 
 /// Returns how the library, which the binary asks, answers a record.
@@ -47,12 +66,23 @@ fn of_record(path: &Path) -> Value {
     }
 }
 
-/// Writes how a forgery is answered; the same on its export and on a record with tables to match.
-fn line(table: &mut String, forgery: &mut Forgery, place: u64) {
+/// Writes how a forgery is answered; the same on its export and on a record with tables to match, and
+/// whether a head was published before the place or after it.
+fn line(table: &mut String, good: &Forgery, forgery: &mut Forgery, place: u64) {
     let folder = tempdir().unwrap();
     let path = folder.path().join("export.jsonl");
     fs::write(&path, forgery.bytes()).unwrap();
-    let error = answered(&path);
+    let error = answered(&path, None);
+    for entries in [place - 1, good.last()].into_iter().filter(|seq| *seq > 0) {
+        let anchor = published(folder.path(), good, entries);
+        let anchored = answered(&path, Some(&anchor));
+        // The anchor speaks of what was published, and a rule of what comes before it.
+        let entry = |error: &Value| error["entry"].as_u64().unwrap();
+        let by_anchor =
+            ["anchor-differs", "behind-anchor"].contains(&anchored["code"].as_str().unwrap());
+        let is_first = by_anchor && entries >= place && entry(&anchored) <= entry(&error);
+        assert!(anchored == error || is_first, "{anchored} {error}");
+    }
     let record = folder.path().join("record.db");
     forgery.record(&record);
     let of_record = of_record(&record);
@@ -87,7 +117,7 @@ fn every_consistent_forgery_is_named() {
         assert!(!places.is_empty(), "{}: nowhere", kind.name);
         writeln!(table, "{}", kind.name).unwrap();
         for (place, mut forgery) in places {
-            line(&mut table, &mut forgery, place);
+            line(&mut table, &good, &mut forgery, place);
         }
     }
     let mut settings = insta::Settings::clone_current();
@@ -120,7 +150,9 @@ fn forged_rows_of_a_record_are_named() {
             let connection = Connection::open(&path).unwrap();
             assert_eq!(connection.execute(sql, [run as i64]).unwrap(), 1, "{sql}");
             drop(connection);
-            let answer = answered(&path);
+            let answer = answered(&path, None);
+            let anchor = published(folder.path(), &good, good.last());
+            assert_eq!(answered(&path, Some(&anchor)), answer, "with an anchor");
             let what = sql.split(' ').take(2).collect::<Vec<_>>().join(" ");
             writeln!(
                 table,
@@ -134,6 +166,72 @@ fn forged_rows_of_a_record_are_named() {
     settings.set_snapshot_path("../snapshots");
     settings.set_prepend_module_to_snapshot(false);
     settings.bind(|| insta::assert_snapshot!("forged-rows", table));
+}
+
+/// What breaks no rule: the tail is cut off, a refusal was never said, somebody else has said something.
+fn silent(good: &Forgery) -> Vec<(&'static str, u64, Forgery)> {
+    let mut found = Vec::new();
+    let three = |all: Vec<u64>| [all[0], all[all.len() / 2], all[all.len() - 1]];
+    let last = good.last();
+    for place in three((2..=last).collect()) {
+        let mut cut = good.clone();
+        cut.entries.truncate(place as usize - 1);
+        found.push(("cut", place, cut));
+        let mut other = good.clone();
+        let (mut command, answer) = good.said(place);
+        command.key = format!("{}-again", command.key);
+        other.say(place, &command, answer);
+        found.push(("said by another operation", place, other));
+    }
+    let is_refused = |seq: &u64| matches!(good.said(*seq).1, Answer::Refused(_));
+    for place in three((1..=last).filter(is_refused).collect()) {
+        let mut kept = good.clone();
+        kept.remove(place);
+        found.push(("refusal left out", place, kept));
+    }
+    found
+}
+
+/// What is made again and breaks no rule is found by a head that was published after it, and counted
+/// after one that was published before it.
+#[test]
+fn what_is_hashed_again_is_found_before_an_anchor_and_counted_after_it() {
+    let good = histories::planned();
+    let folder = tempdir().unwrap();
+    for (what, place, mut forged) in silent(&good) {
+        let head = forged.chain();
+        let export = folder.path().join("export.jsonl");
+        fs::write(&export, forged.bytes()).unwrap();
+        let record = folder.path().join("record.db");
+        let _ = fs::remove_file(&record);
+        forged.record(&record);
+        for path in [&export, &record] {
+            let told = said(path, None);
+            assert_eq!(told.code, Some(0), "{what} at {place}: {told:?}");
+            assert_eq!(told.json()["after_anchor"], Value::Null);
+
+            let after = published(folder.path(), &good, good.last());
+            let error = answered(path, Some(&after));
+            let codes = ["anchor-differs", "behind-anchor"];
+            let code = error["code"].as_str().unwrap();
+            assert!(codes.contains(&code), "{what} at {place}: {error}");
+
+            let at = published(folder.path(), &good, place);
+            let error = answered(path, Some(&at));
+            let code = if head.seq < place {
+                "behind-anchor"
+            } else {
+                "anchor-differs"
+            };
+            assert_eq!(error["code"], code, "{what} at {place}: {error}");
+
+            let before = published(folder.path(), &good, place - 1);
+            let told = said(path, Some(&before));
+            assert_eq!(told.code, Some(0), "{what} at {place}: {told:?}");
+            assert_eq!(told.json()["anchored"], place - 1);
+            assert_eq!(told.json()["after_anchor"], head.seq - (place - 1));
+        }
+    }
 }
 
 /// What nothing in the record can show, a head that was published before does.

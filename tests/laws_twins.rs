@@ -15,6 +15,7 @@ use engine_common::random::{Random, any_drafts, any_move, any_pause, any_plain, 
 use engine_common::words::answered;
 use engine_common::{Draft, Given, Move, Report, World};
 use prereg::engine::event::Event;
+use prereg::engine::facts::Fact;
 use prereg::engine::slice::{Slice, State};
 use prereg::engine::start::{self, Peek};
 use prereg::protocol::model::ArmsOrder;
@@ -34,6 +35,14 @@ fn a_report_changes_outcomes_and_nothing_else() {
         let mut slice = slice.clone();
         for run in slice.runs.values_mut().flatten() {
             (run.outcomes, run.evidence) = (None, None);
+        }
+        for fact in slice.facts.values_mut().flatten() {
+            match fact {
+                Fact::Totals(totals) => totals.outcomes.clear(),
+                Fact::Control(totals) => totals.outcomes.clear(),
+                Fact::Result(result) => result.0.clear(),
+                _ => {}
+            }
         }
         slice
     };

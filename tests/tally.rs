@@ -7,7 +7,7 @@
 
 mod engine_common;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use engine_common::design::Design;
 use engine_common::histories::histories;
@@ -18,33 +18,17 @@ use engine_common::{Draft, World};
 use prereg::engine::blocks;
 use prereg::engine::facts::{Fact, FactKey};
 use prereg::engine::rules::Rules;
-use prereg::engine::slice::{Row, Run, Slice, State};
-use prereg::protocol::model::{CauseWord, ErrorsIn, Outage, ScoreWord, Serial, Voids};
+use prereg::engine::slice::{Row, Run, Seated, Slice, State};
+use prereg::protocol::model::{CauseWord, ErrorsIn, Expect, Outage, ScoreWord, Serial, Voids};
+use prereg::protocol::plan::Plan;
 use prereg::report::slots::Slots;
-use prereg::report::tally::{ControlVerdict, Counter, Figure, Tally};
-
-/// Hands what a record held whole says to a function, as the store hands it out.
-fn each_row(slice: &Slice, mut each: impl FnMut(Row)) {
-    for (key, fact) in &slice.facts {
-        if let (FactKey::Window(window), Some(Fact::Window(tally))) = (key, fact) {
-            each(Row::Window(*window, tally.clone()));
-        }
-    }
-    for (id, lane) in &slice.lanes {
-        if let Some(lane) = lane {
-            each(Row::Lane(*id, lane.clone()));
-        }
-    }
-    for run in slice.runs.values().flatten() {
-        each(Row::Run(Box::new(run.clone())));
-    }
-}
+use prereg::report::tally::{ControlVerdict, Figure, Tally};
+use serde_json::Value;
 
 fn tally(rules: &Rules, slice: &Slice) -> Tally {
-    let mut counter = Counter::new(rules);
-    each_row(slice, |row| counter.add(row));
-    let tally = counter.finish(&slice.standing);
+    let tally = Tally::of(rules, slice);
     assert_slots_agree(rules, slice, &tally);
+    assert_controls_agree(rules, slice, &tally);
     tally
 }
 
@@ -54,9 +38,9 @@ fn assert_slots_agree(rules: &Rules, slice: &Slice, tally: &Tally) {
         return;
     }
     let plan = rules.plan_of(slice, true);
-    let mut slots = Slots::new(rules, &plan);
-    each_row(slice, |row| slots.add(&row));
+    let slots = slots(rules, slice, &plan);
     let (mut all, mut scored, mut causes) = (0, 0, BTreeMap::new());
+    let mut values: BTreeMap<(usize, u64), Vec<Value>> = BTreeMap::new();
     for (slot, became) in slots.iter() {
         assert_eq!(slot.position, all);
         all += 1;
@@ -71,9 +55,107 @@ fn assert_slots_agree(rules: &Rules, slice: &Slice, tally: &Tally) {
             let cause = became.reason().or(cause).unwrap();
             *causes.entry(cause).or_insert(0_u64) += 1;
         }
+        let outcomes = run.and_then(|run| run.outcomes.as_ref());
+        for (place, outcome) in rules.protocol().outcomes.iter().enumerate() {
+            let value = outcomes.and_then(|outcomes| outcomes.get(&outcome.id));
+            let known = value.filter(|value| !value.is_null());
+            let of_arm = values.entry((place, slot.arm)).or_default();
+            of_arm.extend(known.cloned());
+        }
     }
     assert_eq!((all, scored), (tally.slots, tally.scored));
     assert_eq!(causes, tally.causes);
+    for ((outcome, arm), values) in values {
+        let found = &tally.outcomes[outcome].arms[usize::try_from(arm).unwrap()];
+        assert_eq!(found.known, values.len() as u64);
+        match found.value {
+            Figure::Count { count, .. } => {
+                let yes = values.iter().filter(|value| **value == true).count() as u64;
+                let missing = found.slots - found.known;
+                let as_yes = rules.protocol().outcomes[outcome].missing == Some(1);
+                assert_eq!(count, yes + if as_yes { missing } else { 0 });
+            }
+            Figure::Mean { mean } => {
+                let sum: f64 = values.iter().filter_map(Value::as_f64).sum();
+                let naive = (!values.is_empty()).then(|| sum / values.len() as f64);
+                assert_eq!(mean.is_some(), naive.is_some());
+                let apart = (mean.unwrap_or(0.0) - naive.unwrap_or(0.0)).abs();
+                assert!(
+                    apart <= naive.unwrap_or(0.0).abs() * 1e-12,
+                    "{mean:?} {naive:?}"
+                );
+            }
+        }
+    }
+    if !rules.goes_by_counts() {
+        assert_eq!(tally.reruns, reruns(slice));
+    }
+    // An order by counts goes task by task, whatever its blocks are.
+    if !rules.goes_by_counts() || plan.blocks() == plan.tasks() {
+        let complete = blocks::all(rules, slice);
+        let complete = complete.iter().filter(|block| block.complete).count() as u64;
+        assert_eq!(slice.standing.blocks_complete, complete);
+    }
+}
+
+/// What became of every slot, from all runs.
+fn slots<'a>(rules: &'a Rules, slice: &Slice, plan: &'a Plan) -> Slots<'a> {
+    let mut slots = Slots::new(rules, plan);
+    for (key, fact) in &slice.facts {
+        if let (FactKey::Window(window), Some(Fact::Window(tally))) = (key, fact) {
+            slots.add(&Row::Window(*window, tally.clone()));
+        }
+    }
+    for (id, lane) in &slice.lanes {
+        if let Some(lane) = lane {
+            slots.add(&Row::Lane(*id, lane.clone()));
+        }
+    }
+    for run in slice.runs.values().flatten() {
+        slots.seat(&Seated::from(run));
+    }
+    slots
+}
+
+/// Counts the runs that are not void and stand at a position where an earlier one is unjudged.
+fn reruns(slice: &Slice) -> u64 {
+    let mut tried = BTreeSet::new();
+    let mut reruns = 0;
+    for run in slice.runs.values().flatten() {
+        let Some(place) = run.place.filter(|place| place.lane.is_registered()) else {
+            continue;
+        };
+        if run.state == State::Void {
+            continue;
+        }
+        reruns += u64::from(tried.contains(&place.position));
+        if run.state == State::Unjudged {
+            tried.insert(place.position);
+        }
+    }
+    reruns
+}
+
+/// The first known result of each control and task says how the control stands.
+fn assert_controls_agree(rules: &Rules, slice: &Slice, tally: &Tally) {
+    for (control, found) in rules.protocol().controls.iter().zip(&tally.controls) {
+        let mut results: BTreeMap<&str, Option<bool>> = BTreeMap::new();
+        let runs = slice.runs.values().flatten();
+        for run in runs.filter(|run| run.arm == control.id && run.is_closed()) {
+            let outcomes = run.outcomes.as_ref();
+            let value = outcomes.and_then(|outcomes| outcomes.get(&control.outcome)?.as_bool());
+            let first = results.entry(&run.task).or_default();
+            *first = first.or(value);
+        }
+        let yes = results.values().filter(|result| **result == Some(true));
+        assert_eq!(
+            (found.count, found.of),
+            (yes.count() as u64, results.len() as u64)
+        );
+        let expected = Some(control.expect == Expect::AllResolved);
+        let fails = results.values().any(|result| *result != expected);
+        assert_eq!(found.verdict == ControlVerdict::Fails, fails);
+    }
 }
 
 /// What is counted of slots.

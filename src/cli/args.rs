@@ -623,6 +623,9 @@ pub(super) struct Verify {
     /// The certificates by which `openssl` checks who made the time-stamps.
     #[arg(long, value_name = "FILE")]
     pub ca: Option<PathBuf>,
+    /// Holds the files in which the output of runs is kept, beside the record, to their recorded digests.
+    #[arg(long)]
+    pub artefacts: bool,
 }
 
 /// `export`

@@ -83,6 +83,7 @@ pub(super) fn status(args: &Status, as_json: bool) -> Result<Reply, Failure> {
             text.push_str(&results::table(tally));
         }
     }
+    text.push_str(&anchors_line(&standing, head.seq));
     text.push_str(&format!(
         "  head      {} {}   {}\n",
         head.seq,
@@ -93,6 +94,19 @@ pub(super) fn status(args: &Status, as_json: bool) -> Result<Reply, Failure> {
     let blocks = if as_json { store.blocks()? } else { Vec::new() };
     let json = json!({ "study": rules.protocol().study.id, "standing": standing, "blocks": blocks, "next": next_json(&next), "preflight": ready.json, "sealed": sealed, "tally": tally, "deviations": by_hand.deviations(), "voids": by_hand.voids(), "unblindings": by_hand.unblindings(), "head": head });
     Ok(Reply::done(text, json))
+}
+
+/// Says which heads the record says were published; nothing where it says none.
+fn anchors_line(standing: &Standing, head: u64) -> String {
+    if standing.anchors == 0 {
+        return String::new();
+    }
+    let after = head.saturating_sub(standing.anchored);
+    let lie = results::counted(after, "entry lies", "entries lie");
+    format!(
+        "  anchors   {} recorded, the newest of entry {}; {lie} after it\n",
+        standing.anchors, standing.anchored
+    )
 }
 
 /// What the preflights of the arms say together.

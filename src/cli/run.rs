@@ -21,13 +21,13 @@ use crate::engine::command::Action;
 use crate::engine::refusal::Refusal;
 use crate::engine::rules::Rules;
 use crate::protocol::model::CauseWord;
-use crate::report::tally::{Counter, Tally};
+use crate::report::tally::Tally;
 use crate::runner::process::SpawnFault;
 use crate::runner::session::{self, Brake, End, Session};
 use crate::runner::signals::{self, Wish};
 use crate::runner::{clock, programs};
 use crate::store::{Request, Store};
-use crate::units::Time;
+use crate::units::{Digest, Time};
 
 /// Runs a study as far as it goes.
 pub(super) fn run(args: &Run) -> Result<Reply, Failure> {
@@ -250,30 +250,34 @@ fn retry_at(rules: &Rules, hold: &Refusal, waits: u32) -> Time {
 }
 
 fn rules_of(store: &mut Store) -> Result<Arc<Rules>, Failure> {
-    store.rules()?.ok_or_else(|| Failure::Fault {
+    store.rules()?.ok_or_else(no_protocol)
+}
+
+fn no_protocol() -> Failure {
+    Failure::Fault {
         code: "record",
         message: "no protocol stands on the record".to_owned(),
-    })
+    }
 }
 
 /// Returns where the runs of this very record have their folders.
 pub(super) fn runs_folder(store: &Store, record: &Path) -> Result<PathBuf, Failure> {
-    let first = store
-        .first_digest()?
-        .map_or_else(String::new, |digest| digest.to_string());
+    Ok(runs_beside(record, store.first_digest()?))
+}
+
+/// Returns where the runs of a record have their folders, by the digest of its first entry.
+pub(super) fn runs_beside(record: &Path, first: Option<Digest>) -> PathBuf {
+    let first = first.map_or_else(String::new, |digest| digest.to_string());
     let name = name_of(record);
     let folder = format!("{}.runs", name.strip_suffix(".db").unwrap_or(&name));
-    Ok(folder_of(record)
+    folder_of(record)
         .join(folder)
-        .join(&first[..first.len().min(12)]))
+        .join(&first[..first.len().min(12)])
 }
 
 /// Counts what a record says.
 pub(super) fn count(store: &mut Store) -> Result<Tally, Failure> {
-    let rules = rules_of(store)?;
-    let mut counter = Counter::new(&rules);
-    let standing = store.each_row(|row| counter.add(row))?;
-    Ok(counter.finish(&standing))
+    store.tally()?.ok_or_else(no_protocol)
 }
 
 fn finished(

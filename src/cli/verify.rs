@@ -6,8 +6,10 @@ use serde_json::{Value, json};
 
 use super::anchor;
 use super::args::Verify;
+use super::input;
 use super::reply::{Defects, Failure, Reply};
 use super::results::{self, counted};
+use super::run::runs_beside;
 use crate::record::anchor::Proof;
 use crate::record::anchor::expected::{Anchor, Expected, Origin};
 use crate::record::anchor::file::Shown;
@@ -15,6 +17,7 @@ use crate::record::anchor::line::Line;
 use crate::record::audit::Audit;
 use crate::record::divergence::{Code, Divergence};
 use crate::record::unshown;
+use crate::runner::kept::{Kept, Unlike};
 use crate::runner::signing::Stamped;
 use crate::store::{self, Store, Verification};
 
@@ -53,13 +56,21 @@ fn derive(args: &Verify) -> Result<Reply, Failure> {
         Verification::Verified(audit) => {
             let anchors = expected.anchors().into_iter();
             let anchors = anchors.map(|found| check_stamp(found, args.ca.as_deref()));
-            Ok(verified(&audit, &anchors.collect::<Result<Vec<_>, _>>()?))
+            let anchors = anchors.collect::<Result<Vec<_>, _>>()?;
+            let kept = args.artefacts.then(|| kept(&args.file, &audit));
+            Ok(verified(&audit, &anchors, kept.transpose()?))
         }
         Verification::Empty => Ok(Reply::done(
             "empty       the record has no entries yet: nothing was decided, and nothing diverges\n",
             json!({ "verified": true, "state": "empty", "entries": 0 }),
         )),
-        Verification::Diverged(divergence) => Err(diverged(&args.file, divergence)),
+        Verification::Diverged(divergence) => {
+            let is_other = divergence.code == Code::NotARecord && is_protocol(&args.file);
+            Err(match is_other {
+                true => mistaken(&args.file),
+                false => diverged(&args.file, divergence),
+            })
+        }
     }
 }
 
@@ -78,6 +89,70 @@ fn expected(args: &Verify) -> Result<Expected, Failure> {
     let kept = kept.into_iter().map(|kept| Shown::Line(Line::Head(kept)));
     expected.hold_to(&Origin::Beside(beside), kept.collect());
     Ok(expected)
+}
+
+/// Holds the files that runs have left beside the record, or beside its export, to what it says of them.
+fn kept(file: &Path, audit: &Audit) -> Result<Kept, Failure> {
+    let study = audit.rules.as_ref();
+    let study = study.map_or("", |rules| &rules.protocol().study.id);
+    let as_record = runs_beside(file, audit.first);
+    // An export may be called as anybody likes; the record is called as its study.
+    let as_study = runs_beside(
+        &file.with_file_name(format!("{study}.prereg.db")),
+        audit.first,
+    );
+    let found = [&as_record, &as_study].into_iter().find(|at| at.is_dir());
+    let runs = found.unwrap_or(&as_record);
+    let mut kept = Kept::default();
+    for run in audit.slice.runs.values().flatten() {
+        let Some(said) = &run.execution else { continue };
+        kept.check(runs, run.run, said)
+            .map_err(|unlike| match unlike {
+                Unlike::Differs(message) => Failure::Diverged {
+                    divergence: Divergence::new(Code::ArtefactDiffers, 0, message),
+                    text: None,
+                },
+                Unlike::Unread(source, path) => store::Fault::file(&path, source).into(),
+            })?;
+    }
+    Ok(kept)
+}
+
+fn kept_text(kept: Kept) -> String {
+    let agree = counted(kept.agree, "file agrees", "files agree");
+    let mut text = format!("artefacts   {agree} with the record\n");
+    if kept.cut > 0 {
+        let hold = counted(kept.cut, "file holds", "files hold");
+        text.push_str(&format!(
+            "            {hold} only the beginning of what was printed: as long as recorded, the digest is not checked\n"
+        ));
+    }
+    if kept.absent > 0 {
+        let are = counted(kept.absent, "file is", "files are");
+        text.push_str(&format!("            {are} not there\n"));
+    }
+    text
+}
+
+fn kept_json(kept: Kept) -> Value {
+    json!({ "agree": kept.agree, "cut": kept.cut, "absent": kept.absent })
+}
+
+/// Returns whether a file is a protocol and not what follows from one: a table of TOML that names a study.
+fn is_protocol(file: &Path) -> bool {
+    let text = input::text(file).ok();
+    let read = text.and_then(|text| toml::from_str::<Value>(&text).ok());
+    read.is_some_and(|table| table.get("study").is_some())
+}
+
+fn mistaken(file: &Path) -> Failure {
+    let name = file.display();
+    Failure::Usage {
+        code: "protocol-given",
+        message: format!(
+            "`{name}` is a protocol, not a record: `prereg check {name}` checks it; name the record that `register` or `run` made from it, or an export"
+        ),
+    }
 }
 
 fn diverged(file: &Path, divergence: Divergence) -> Failure {
@@ -121,7 +196,7 @@ fn check_stamp(found: Anchor, authorities: Option<&Path>) -> Result<Checked, Fai
     }
 }
 
-fn verified(audit: &Audit, anchors: &[Checked]) -> Reply {
+fn verified(audit: &Audit, anchors: &[Checked], kept: Option<Kept>) -> Reply {
     let standing = &audit.slice.standing;
     let planned = audit.rules.as_ref();
     let slots = planned.map_or(standing.slots, |rules| rules.slots(standing));
@@ -154,6 +229,7 @@ fn verified(audit: &Audit, anchors: &[Checked]) -> Reply {
     for said in results::clocks(&standing.clock) {
         text.push_str(&format!("clock       {said}\n"));
     }
+    text.push_str(&kept.map(kept_text).unwrap_or_default());
     text.push_str(&format!(
         "head        {} {}\n",
         audit.head.seq, audit.head.digest
@@ -162,7 +238,7 @@ fn verified(audit: &Audit, anchors: &[Checked]) -> Reply {
     let newest = newest(anchors.iter().filter(|checked| checked.is_from_outside()));
     text.push_str(&anchored_text(newest, head, anchors));
     text.push_str(&unshown::lines());
-    let json = json!({
+    let mut json = json!({
         "verified": true,
         "entries": audit.head.seq,
         "head": audit.head,
@@ -179,6 +255,9 @@ fn verified(audit: &Audit, anchors: &[Checked]) -> Reply {
         "anchors": anchors.iter().map(anchor_json).collect::<Vec<_>>(),
         "not_shown": unshown::UNSHOWN,
     });
+    if let Some(kept) = kept {
+        json["artefacts"] = kept_json(kept);
+    }
     Reply::done(text, json)
 }
 

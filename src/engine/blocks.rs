@@ -93,20 +93,9 @@ pub fn all(rules: &Rules, slice: &Slice) -> Vec<Block> {
 }
 
 /// Returns how many blocks of the registered plan are complete, and how many there are.
-///
-/// Looks at no run, and at nothing but the standing before the first slot and after the last one.
 pub fn complete(rules: &Rules, slice: &Slice) -> (u64, u64) {
-    let plan = rules.plan_of(slice, true);
-    let blocks = count(&plan);
-    let complete = match slice.standing.slots_ended {
-        0 => 0,
-        ended if is_complete(ended, plan.len()) => blocks,
-        _ => {
-            let complete = (0..blocks).filter(|block| is_whole(rules, slice, &plan, *block));
-            complete.count() as u64
-        }
-    };
-    (complete, blocks)
+    let blocks = count(&rules.plan_of(slice, true));
+    (slice.standing.blocks_complete, blocks)
 }
 
 /// Returns what is said of a run by its block; nothing of a run that is in none.
@@ -123,11 +112,13 @@ fn count(plan: &Plan) -> u64 {
 }
 
 /// Returns whether a block is complete, by its lanes alone.
-fn is_whole(rules: &Rules, slice: &Slice, plan: &Plan, block: u64) -> bool {
+pub(super) fn is_whole(rules: &Rules, slice: &Slice, plan: &Plan, block: u64) -> bool {
     let slots = plan.slots_of_block(block);
     match rules.protocol().allocation.by {
+        // The last one first: while it has not ended, nothing else is looked at.
         OrderBy::Plan => slots
             .iter()
+            .rev()
             .all(|slot| outage::has_ended(slice, plan, slot)),
         OrderBy::Counts => {
             let lane = slice.lane(LaneId::registered(block));

@@ -12,7 +12,7 @@ use super::event::{Event, LaneId, Place};
 use super::outage::{self, Window};
 use super::refusal::Refusal;
 use super::rules::{Phase, Rules};
-use super::slice::{Run, Slice, State};
+use super::slice::{Cell, Run, Slice, State};
 use crate::protocol::model::Attempts;
 use crate::units::{RunId, Time};
 
@@ -100,6 +100,17 @@ pub fn ended(attempts: &Attempts, fates: impl IntoIterator<Item = Fate>) -> u64 
     fill(attempts, fates).ended
 }
 
+/// Returns the runs of a task and arm that stand at a slot as they are recorded, each with how the slots
+/// stand with it.
+pub(super) fn seated(rules: &Rules, slice: &Slice, (task, arm): &Cell) -> Vec<(Filled, RunId)> {
+    let view = View::recorded(rules, slice);
+    let runs = view.runs(task, arm).map(|run| run.run);
+    let filled = filling(&rules.protocol().attempts, view.fates(task, arm));
+    let repeats = rules.registered_plan().repeats();
+    let seats = filled.map(|(filled, _)| filled).zip(runs);
+    seats.filter(|(filled, _)| filled.slot <= repeats).collect()
+}
+
 /// Returns how the slots of a task have ended, by the place of the arm and the slot, from 1.
 pub(super) fn endings(rules: &Rules, slice: &Slice, task: u64) -> BTreeMap<(usize, u64), Ending> {
     let phase = Phase {
@@ -109,13 +120,7 @@ pub(super) fn endings(rules: &Rules, slice: &Slice, task: u64) -> BTreeMap<(usiz
     let Some(task) = rules.task_at(slice, phase) else {
         return BTreeMap::new();
     };
-    let view = View {
-        rules,
-        slice,
-        draft: 0,
-        at: None,
-        change: Change::default(),
-    };
+    let view = View::recorded(rules, slice);
     let attempts = &rules.protocol().attempts;
     let arms = view.arms().into_iter().enumerate();
     let of_arm = |(arm, id): (usize, &str)| {
@@ -189,18 +194,31 @@ struct View<'a> {
     change: Change,
 }
 
-impl View<'_> {
-    /// Returns the fates of the runs that count, in the order of their starts.
-    fn fates(&self, task: &str, arm: &str) -> Vec<Fate> {
+impl<'a> View<'a> {
+    /// Looks at the registered plan as it is recorded.
+    fn recorded(rules: &'a Rules, slice: &'a Slice) -> Self {
+        Self {
+            rules,
+            slice,
+            draft: 0,
+            at: None,
+            change: Change::default(),
+        }
+    }
+
+    /// Returns the runs that count, in the order of their starts.
+    fn runs(&self, task: &str, arm: &str) -> impl Iterator<Item = &Run> {
         let runs = self.slice.cell(task, arm);
         let is_meant = |run: &&Run| {
             run.place
                 .is_some_and(|place| place.lane.draft == self.draft)
         };
-        runs.filter(is_meant)
-            .filter(|run| !self.is_no_attempt(run))
-            .map(|run| self.fate(run))
-            .collect()
+        runs.filter(is_meant).filter(|run| !self.is_no_attempt(run))
+    }
+
+    /// Returns their fates.
+    fn fates(&self, task: &str, arm: &str) -> Vec<Fate> {
+        self.runs(task, arm).map(|run| self.fate(run)).collect()
     }
 
     fn fate(&self, run: &Run) -> Fate {

@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::budget::Ledger;
 use super::durations::Span;
 use super::outage::{Tally, Window};
+use super::totals::{ControlResult, ControlTotals, Totals};
 use crate::units::{Digest, Time};
 
 /// What a fact is about.
@@ -32,6 +33,12 @@ pub enum FactKey {
     Void(u64, u32),
     /// That sealed outcomes were looked at, and for which time.
     Unblinding(u64),
+    /// What became of the slots of an arm.
+    Totals(String),
+    /// What became of the runs of a control.
+    Control(String),
+    /// What a control came to on a task.
+    Result(String, String),
 }
 
 /// The kinds of fact that are looked through.
@@ -78,6 +85,12 @@ pub enum Fact {
     Published,
     /// What somebody did by hand, or an outage did.
     Said(Said),
+    /// What became of slots.
+    Totals(Totals),
+    /// What became of the runs of a control.
+    Control(ControlTotals),
+    /// What a control came to.
+    Result(ControlResult),
 }
 
 /// What somebody did by hand.

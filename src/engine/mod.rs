@@ -12,7 +12,8 @@
 //! What is asked for is answered in `start` (runs), `ending` (endings, scores, closings) and `hands`
 //! (what people report). The guards of a start stand in `guards`, the orders in `lanes` (by plan) and `counts`, voids in
 //! `outage`, growing studies in `tasks`, what is spent in `spending`, how long blocks took in
-//! `durations`, how far they have come in `blocks`, where the tasks are in `frame`; `observation` reads an arm's own output.
+//! `durations`, how far they have come in `blocks`, what all that amounts to in `totals` (whose sums
+//! are `exact`), where the tasks are in `frame`; `observation` reads an arm's own output.
 //!
 //! The rules that need no slice stand by themselves: who may write (`actors`), what follows an attempt
 //! (`attempts`), how long to wait (`backoff`), what may be spent (`budget`), when readings let starts
@@ -36,6 +37,7 @@ pub mod durations;
 pub mod ending;
 pub mod event;
 pub mod evolve;
+pub mod exact;
 pub mod facts;
 pub mod fits;
 pub mod frame;
@@ -56,3 +58,4 @@ pub mod sound;
 mod spending;
 pub mod start;
 mod tasks;
+pub mod totals;

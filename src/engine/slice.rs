@@ -1,5 +1,6 @@
 //! What the engine remembers, and the part of it that one command touches.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -71,6 +72,12 @@ pub struct Standing {
     pub slots: u64,
     /// How many of them have ended.
     pub slots_ended: u64,
+    /// How many blocks of it are complete.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub blocks_complete: u64,
+    /// How many of its slots have ended because their block was voided too often.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub slots_void: u64,
     /// When each live run was started.
     pub live: BTreeMap<RunId, Time>,
     /// The runs that have ended and are not closed.
@@ -268,11 +275,12 @@ pub struct Run {
 
 /// What of a run says at which slot it stands, and how.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Seated {
+pub struct Seated<'r> {
     /// Its number.
     pub run: RunId,
     /// The arm or control.
-    pub arm: String,
+    #[serde(borrow)]
+    pub arm: Cow<'r, str>,
     /// Its place in the plan; none for a control.
     pub place: Option<Place>,
     /// Where it stands.
@@ -286,12 +294,11 @@ pub struct Seated {
     pub window: Option<Window>,
 }
 
-impl Seated {
-    /// Takes it from a run.
-    pub fn of(run: &Run) -> Self {
+impl<'r> From<&'r Run> for Seated<'r> {
+    fn from(run: &'r Run) -> Self {
         Self {
             run: run.run,
-            arm: run.arm.clone(),
+            arm: Cow::Borrowed(&run.arm),
             place: run.place,
             state: run.state,
             cause: run.cause,
@@ -299,7 +306,9 @@ impl Seated {
             window: run.window,
         }
     }
+}
 
+impl Seated<'_> {
     /// Returns the window that it ended in as an error stop, where that is counted.
     pub fn stopped_in(&self) -> Option<Window> {
         self.window.filter(|_| self.error)
@@ -480,15 +489,13 @@ pub struct Slice {
     missing: RefCell<Missing>,
 }
 
-/// A row from which slots are counted.
+/// What says where runs stand, beside themselves.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Row {
     /// What ended in a window.
     Window(Window, Tally),
     /// A lane.
     Lane(LaneId, Lane),
-    /// A run.
-    Run(Box<Run>),
 }
 
 /// Which rows were changed since they were loaded.

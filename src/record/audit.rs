@@ -19,7 +19,8 @@ use crate::engine::facts::FactKey;
 use crate::engine::refusal::Refusal;
 use crate::engine::rules::Rules;
 use crate::engine::slice::{Slice, Standing};
-use crate::units::{RunId, Time};
+use crate::engine::totals;
+use crate::units::{Digest, RunId, Time};
 
 /// An audit under way. It holds the rows that are under way, and puts the others on a shelf.
 #[derive(Debug)]
@@ -34,6 +35,7 @@ pub struct Auditor<S> {
     /// How many were held after that was done last.
     held_after: usize,
     head: Head,
+    first: Option<Digest>,
     rulings: u64,
     refusals: u64,
     withheld: u64,
@@ -74,6 +76,8 @@ pub struct Filed {
 pub struct Audit {
     /// The newest entry.
     pub head: Head,
+    /// The digest of the first entry, which no other record has.
+    pub first: Option<Digest>,
     /// How many rulings were derived again.
     pub rulings: u64,
     /// How many of them were refusals.
@@ -101,6 +105,7 @@ impl<S: Shelf> Auditor<S> {
             held_max: shelf::HELD,
             held_after: 0,
             head: Head::EMPTY,
+            first: None,
             rulings: 0,
             refusals: 0,
             withheld: 0,
@@ -141,6 +146,7 @@ impl<S: Shelf> Auditor<S> {
             return Err(Divergence::new(Code::Commitment, place, message).into());
         }
         let filed = self.fold(said.command, said.ruling)?;
+        self.first.get_or_insert(read.digest);
         self.head = Head {
             seq: read.seq,
             digest: read.digest,
@@ -214,6 +220,7 @@ impl<S: Shelf> Auditor<S> {
         }
         Ok(Audit {
             head: self.head,
+            first: self.first,
             rulings: self.rulings,
             refusals: self.refusals,
             withheld: self.withheld,
@@ -318,12 +325,15 @@ impl<S: Shelf> Auditor<S> {
             self.pilots_before_registration = self.slice.standing.pilots;
             self.registered_at = Some(command.at);
         }
+        let touched = self.ask(|rules, slice| totals::touched(rules, slice, &events))?;
         evolve::apply(&mut self.slice, &command, &events);
         if !self.slice.missing().is_empty() {
             // Whatever the fold looks at, the decision did before.
             let message = "the fold of an entry looked for a row that its decision had not";
             return Err(End::Fault(S::broken(message.to_owned())));
         }
+        let moved = self.ask(|rules, slice| touched.moved(rules, slice, &events))?;
+        moved.keep(&mut self.slice);
         self.make_room().map_err(End::Fault)?;
         let (mut draft, mut anchor) = (None, None);
         match command.action {

@@ -55,6 +55,8 @@ pub enum Code {
     AnchorInvalid,
     /// A derived table is not what the entries say.
     TablesDiffer,
+    /// A file that a run has left is not what the record says.
+    ArtefactDiffers,
 }
 
 impl Code {
@@ -78,6 +80,7 @@ impl Code {
             Self::AnchorDiffers => "anchor-differs",
             Self::AnchorInvalid => "anchor-invalid",
             Self::TablesDiffer => "tables-differ",
+            Self::ArtefactDiffers => "artefact-differs",
         }
     }
 }

@@ -6,3 +6,4 @@ mod seats;
 pub mod slots;
 pub mod tables;
 pub mod tally;
+pub mod told;

@@ -58,7 +58,7 @@ impl<'a> Seats<'a> {
     }
 
     /// Returns where a run stands.
-    pub(super) fn seat(&mut self, run: &Seated) -> Option<Seat> {
+    pub(super) fn seat(&mut self, run: &Seated<'_>) -> Option<Seat> {
         let place = run.place.filter(|place| place.lane.is_registered())?;
         let arm = self.rules.protocol().arm(&run.arm)?;
         let fate = Fate::told(run.state, run.cause);
@@ -70,7 +70,7 @@ impl<'a> Seats<'a> {
         Some(Seat { arm, at, fate })
     }
 
-    fn rank(&mut self, lane: LaneId, arm: usize, run: &Seated, fate: Fate) -> Option<Filled> {
+    fn rank(&mut self, lane: LaneId, arm: usize, run: &Seated<'_>, fate: Fate) -> Option<Filled> {
         let stopped = run.stopped_in();
         if stopped.is_some_and(|window| self.outages.contains(&window)) {
             return None;

@@ -92,7 +92,7 @@ impl<'a> Slots<'a> {
         }
     }
 
-    /// Takes a row: windows and lanes come before runs, and runs in the order of their numbers.
+    /// Takes a window or a lane; they come before runs.
     pub fn add(&mut self, row: &Row) {
         match row {
             Row::Window(window, tally) => self.seats.window(*window, tally),
@@ -100,7 +100,6 @@ impl<'a> Slots<'a> {
                 self.lane(id.number, lane);
             }
             Row::Lane(..) => {}
-            Row::Run(run) => self.seat(&Seated::of(run)),
         }
     }
 
@@ -118,8 +117,8 @@ impl<'a> Slots<'a> {
         }
     }
 
-    /// Takes a run, by what says where it stands.
-    pub fn seat(&mut self, run: &Seated) {
+    /// Takes a run, by what says where it stands; in the order of their numbers.
+    pub fn seat(&mut self, run: &Seated<'_>) {
         let Some(seat) = self.seats.seat(run) else {
             return;
         };

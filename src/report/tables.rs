@@ -6,13 +6,11 @@
 
 use std::io::{self, Write};
 
-use serde_json::Value;
-
 use super::cells::Cells;
 use super::slots::Became;
-use crate::engine::command::Executed;
+use super::told::{By, Told};
 use crate::engine::rules::{Phase, Rules};
-use crate::engine::slice::{Run, Slice};
+use crate::engine::slice::Slice;
 use crate::protocol::model::{OutcomeKind, Protocol};
 use crate::protocol::plan::{Plan, Slot};
 use crate::units::Micros;
@@ -134,17 +132,12 @@ impl<'a> Own<'a> {
         }
     }
 
-    fn write<W: Write>(&self, cells: &mut Cells<W>, run: &Run) -> io::Result<()> {
+    fn write<W: Write>(&self, cells: &mut Cells<W>, run: &Told<'_>) -> io::Result<()> {
         for measure in &self.measures {
-            cells.outcome(measure.kind, value(run, measure.id))?;
+            cells.outcome(measure.kind, run.value(measure.id))?;
         }
         Ok(())
     }
-}
-
-fn value<'r>(run: &'r Run, outcome: &str) -> &'r Value {
-    let found = run.outcomes.as_ref().and_then(|all| all.get(outcome));
-    found.unwrap_or(&Value::Null)
 }
 
 /// Writes the table of slots.
@@ -183,7 +176,7 @@ impl<'a, W: Write> SlotTable<'a, W> {
     }
 
     /// Writes a slot, what became of it, and its run where one is known.
-    pub fn row(&mut self, slot: &Slot, became: Became, run: Option<&Run>) -> io::Result<()> {
+    pub fn row(&mut self, slot: &Slot, became: Became, run: Option<&Told<'_>>) -> io::Result<()> {
         let place = |index: u64| usize::try_from(index).unwrap_or(usize::MAX);
         let task = self.tasks.get(place(slot.task));
         let cells = &mut self.cells;
@@ -206,13 +199,13 @@ impl<'a, W: Write> SlotTable<'a, W> {
         self.cells.end()
     }
 
-    fn measure(&mut self, run: &Run) -> io::Result<()> {
+    fn measure(&mut self, run: &Told<'_>) -> io::Result<()> {
         let cells = &mut self.cells;
         let sealed = self.sealed;
         for (name, measure) in MEASURED.into_iter().zip(self.measured) {
             match (measure, name) {
                 (Some(measure), _) if !sealed => {
-                    cells.outcome(measure.kind, value(run, measure.id))?
+                    cells.outcome(measure.kind, run.value(measure.id))?
                 }
                 (None, "false_claim") if !sealed => {
                     let [resolved, claimed, ..] = self.measured;
@@ -257,16 +250,16 @@ fn measured<'a>(protocol: &'a Protocol, name: &str) -> Option<Measure<'a>> {
 
 /// Returns whether an arm claimed what is not so; none where either is not known.
 fn false_claim(
-    run: &Run,
+    run: &Told<'_>,
     resolved: Option<Measure<'_>>,
     claimed: Option<Measure<'_>>,
 ) -> Option<bool> {
-    let said = |measure: Option<Measure<'_>>| value(run, measure?.id).as_bool();
+    let said = |measure: Option<Measure<'_>>| run.value(measure?.id).as_bool();
     Some(said(claimed)? && !said(resolved)?)
 }
 
 /// Returns why a run stopped, as everybody may see; none where it ended by itself or has not ended.
-fn reason(run: &Run) -> Option<&'static str> {
+fn reason(run: &Told<'_>) -> Option<&'static str> {
     if !run.is_closed() {
         return Some(run.state.text());
     }
@@ -302,7 +295,7 @@ impl<'a, W: Write> RunTable<'a, W> {
     }
 
     /// Writes a run.
-    pub fn row(&mut self, run: &Run) -> io::Result<()> {
+    pub fn row(&mut self, run: &Told<'_>) -> io::Result<()> {
         self.place(run)?;
         self.course(run)?;
         if !self.sealed {
@@ -313,7 +306,7 @@ impl<'a, W: Write> RunTable<'a, W> {
     }
 
     /// Writes which run it is and where it stands in the plan, counted from 1 as `plan` prints it.
-    fn place(&mut self, run: &Run) -> io::Result<()> {
+    fn place(&mut self, run: &Told<'_>) -> io::Result<()> {
         let cells = &mut self.cells;
         let place = run.place;
         let of_plan = place.filter(|place| place.lane.is_registered());
@@ -340,19 +333,19 @@ impl<'a, W: Write> RunTable<'a, W> {
     }
 
     /// Writes what everybody may see of a run.
-    fn course(&mut self, run: &Run) -> io::Result<()> {
+    fn course(&mut self, run: &Told<'_>) -> io::Result<()> {
         let cells = &mut self.cells;
         cells.plain(run.state.text())?;
         cells.plain(run.cause.map(|cause| cause.text()).unwrap_or_default())?;
-        cells.text(run.note.as_deref())?;
+        cells.text(run.note.as_ref().map(|note| &*note.0))?;
         match &run.executed {
-            Executed::Here => {
+            By::Here => {
                 cells.plain("here")?;
                 cells.unknown()?;
             }
-            Executed::Elsewhere(reference) => {
+            By::Elsewhere(reference) => {
                 cells.plain("elsewhere")?;
-                cells.text(reference.as_deref())?;
+                cells.text(reference.as_ref().map(|reference| &*reference.0))?;
             }
         }
         cells.number(run.seed.map(u64::from))?;
@@ -368,7 +361,7 @@ impl<'a, W: Write> RunTable<'a, W> {
     }
 
     /// Writes what is sealed of how a run ended.
-    fn observed(&mut self, run: &Run) -> io::Result<()> {
+    fn observed(&mut self, run: &Told<'_>) -> io::Result<()> {
         let cells = &mut self.cells;
         let execution = run.execution.as_ref();
         cells.signed(execution.and_then(|execution| execution.exit))?;

@@ -4,21 +4,19 @@
 //! outcome's `missing` says, or not at all where only available values count. Where the draw grows,
 //! the slots are those of the tasks that are drawn by now.
 //!
-//! A run that stands at no slot (`seats`) is in no count; a slot whose block was voided too often has
-//! ended without a score, by the cause `void`.
+//! What came out of runs is kept as commands are granted (`totals`): no run is looked at. A slot whose
+//! block was voided too often has ended without a score, by the cause `void`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::Serialize;
-use serde_json::Value;
 
-use super::seats::{At, Seats};
-use crate::engine::attempts::Fate;
-use crate::engine::counts::Filled;
-use crate::engine::event::Outcomes;
+use crate::engine::exact::Exact;
+use crate::engine::facts::{Fact, FactKey};
 use crate::engine::rules::Rules;
-use crate::engine::slice::{Lane, Row, Run, Seated, Standing};
-use crate::protocol::model::{Expect, Outcome, OutcomeKind};
+use crate::engine::slice::Slice;
+use crate::engine::totals::{ControlTotals, Totals, Values};
+use crate::protocol::model::{Control, Expect, Outcome, OutcomeKind};
 
 /// Everything that is counted.
 #[derive(Debug, Serialize)]
@@ -109,248 +107,140 @@ pub enum ControlVerdict {
     Fails,
 }
 
-/// Counts slots, row by row. Of a run it keeps what its slot needs and no outcomes.
-#[derive(Debug)]
-pub struct Counter<'a> {
-    rules: &'a Rules,
-    seats: Seats<'a>,
-    /// Positions under an order by plan whose slot waits for an attempt, or has one under way.
-    waiting: BTreeSet<u64>,
-    /// Why the last attempt at a position under an order by plan is unjudged.
-    unjudged: BTreeMap<u64, &'static str>,
-    /// Slots that have ended without a score, by cause.
-    causes: BTreeMap<&'static str, u64>,
-    scored: u64,
-    reruns: u64,
-    /// The known values of each outcome and arm.
-    known: Vec<Vec<Known>>,
-    controls: BTreeMap<(usize, String), Option<bool>>,
-}
-
-/// The known values of an outcome of an arm.
-#[derive(Clone, Copy, Debug, Default)]
-struct Known {
-    values: u32,
-    /// How many are true.
-    yes: u64,
-    sum: f64,
-}
-
 /// The cause of a slot whose block was voided too often.
 pub(super) const VOID: &str = "void";
 
-impl<'a> Counter<'a> {
-    /// Starts counting.
-    pub fn new(rules: &'a Rules) -> Self {
+impl Tally {
+    /// Says what became of the slots of a study so far, over the tasks that are drawn by now.
+    pub fn of(rules: &Rules, slice: &Slice) -> Self {
         let protocol = rules.protocol();
+        let tasks = rules.drawn(&slice.standing);
+        let slots = tasks * rules.registered_plan().repeats();
+        let totals = |arm: &str| match slice.fact(&FactKey::Totals(arm.to_owned())) {
+            Some(Fact::Totals(totals)) => totals.clone(),
+            _ => Totals::default(),
+        };
+        let arms: Vec<(&str, Totals)> = protocol
+            .arms
+            .iter()
+            .map(|arm| (arm.id.as_str(), totals(&arm.id)))
+            .collect();
+        let causes = causes(&arms, slice.standing.slots_void);
+        let outcomes = protocol.outcomes.iter();
+        let controls = protocol.controls.iter();
         Self {
-            rules,
-            seats: Seats::new(rules),
-            waiting: BTreeSet::new(),
-            unjudged: BTreeMap::new(),
-            causes: BTreeMap::new(),
-            scored: 0,
-            reruns: 0,
-            known: vec![vec![Known::default(); protocol.arms.len()]; protocol.outcomes.len()],
-            controls: BTreeMap::new(),
-        }
-    }
-
-    /// Counts a row: windows and lanes come before runs, and runs in the order of their numbers.
-    /// Pilots are in no count.
-    pub fn add(&mut self, row: Row) {
-        match row {
-            Row::Window(window, tally) => self.seats.window(window, &tally),
-            Row::Lane(id, lane) if id.is_registered() => self.lane(&lane),
-            Row::Lane(..) => {}
-            Row::Run(run) => self.run(*run),
-        }
-    }
-
-    fn lane(&mut self, lane: &Lane) {
-        if self.rules.goes_by_counts() {
-            return;
-        }
-        self.waiting
-            .extend(lane.again.keys().copied().chain(lane.next));
-        let voids_max = self.rules.protocol().attempts.voids_max;
-        if voids_max.is_some_and(|most| lane.voids > most) {
-            *self.causes.entry(VOID).or_default() +=
-                self.rules.registered_plan().lane_len(lane.stage);
-        }
-    }
-
-    fn run(&mut self, run: Run) {
-        if run.place.is_none() {
-            return self.run_of_control(run);
-        }
-        let Some(seat) = self.seats.seat(&Seated::of(&run)) else {
-            return;
-        };
-        match seat.at {
-            At::Position(position) => self.planned(position, seat.fate),
-            At::Rank(_, filled) => self.counted(filled, seat.fate),
-        }
-        if seat.fate == Fate::Scored {
-            self.score(seat.arm, run.outcomes);
-        }
-    }
-
-    /// Counts a run whose slot its place names.
-    fn planned(&mut self, position: u64, fate: Fate) {
-        let before = self.unjudged.get(&position);
-        self.reruns += u64::from(before.is_some());
-        match fate {
-            Fate::Scored => {
-                self.unjudged.remove(&position);
-            }
-            Fate::Unjudged(cause) => {
-                self.unjudged.insert(position, cause.text());
-            }
-            Fate::Open => {}
-        }
-    }
-
-    /// Counts a run whose slot is its rank among those of its task and arm that count.
-    fn counted(&mut self, filled: Filled, fate: Fate) {
-        self.reruns += u64::from(filled.attempt > 1);
-        match fate {
-            Fate::Unjudged(cause) if !filled.waits => {
-                *self.causes.entry(cause.text()).or_default() += 1;
-            }
-            _ => {}
-        }
-    }
-
-    /// Counts a slot that has a scored run, and its outcomes.
-    fn score(&mut self, arm: usize, outcomes: Option<Outcomes>) {
-        self.scored += 1;
-        let outcomes = outcomes.unwrap_or_default();
-        for (outcome, known) in self.rules.protocol().outcomes.iter().zip(&mut self.known) {
-            if let Some(value) = outcomes.get(&outcome.id).filter(|value| !value.is_null()) {
-                known[arm].add(value);
-            }
-        }
-    }
-
-    fn run_of_control(&mut self, run: Run) {
-        let controls = &self.rules.protocol().controls;
-        let Some(control) = controls.iter().position(|control| control.id == run.arm) else {
-            return;
-        };
-        if run.is_closed() {
-            let outcome = &controls[control].outcome;
-            let outcomes = run.outcomes.as_ref();
-            let value = outcomes.and_then(|outcomes| outcomes.get(outcome)?.as_bool());
-            // The first result stands; another run of the same control changes nothing.
-            let first = self.controls.entry((control, run.task)).or_default();
-            *first = first.or(value);
-        }
-    }
-
-    /// Ends counting, over the tasks that are drawn by now.
-    pub fn finish(mut self, standing: &Standing) -> Tally {
-        let protocol = self.rules.protocol();
-        let tasks = self.rules.drawn(standing);
-        let ended = std::mem::take(&mut self.unjudged).into_iter();
-        for (_, cause) in ended.filter(|(position, _)| !self.waiting.contains(position)) {
-            *self.causes.entry(cause).or_default() += 1;
-        }
-        let outcomes = protocol.outcomes.iter().zip(&self.known);
-        let controls = 0..protocol.controls.len();
-        Tally {
-            slots: self.rules.slots(standing),
-            scored: self.scored,
-            unjudged: self.causes.values().sum(),
-            reruns: self.reruns,
+            slots: rules.slots(&slice.standing),
+            scored: arms.iter().map(|(_, totals)| totals.scored).sum(),
+            unjudged: causes.values().sum(),
+            reruns: arms.iter().map(|(_, totals)| totals.reruns).sum(),
+            causes,
             outcomes: outcomes
-                .map(|(outcome, known)| self.outcome(outcome, known, tasks))
+                .map(|outcome| of_outcome(outcome, &arms, slots))
                 .collect(),
             controls: controls
-                .map(|control| self.control(control, tasks))
+                .map(|control| of_control(control, slice, tasks))
                 .collect(),
-            causes: self.causes,
-        }
-    }
-
-    fn outcome(&self, outcome: &Outcome, known: &[Known], tasks: u64) -> OutcomeTally {
-        let slots = tasks * self.rules.registered_plan().repeats();
-        let arms = self.rules.protocol().arms.iter().zip(known);
-        let arms = arms.map(|(arm, known)| ArmTally {
-            arm: arm.id.clone(),
-            slots,
-            known: u64::from(known.values),
-            value: figure(outcome, known, slots),
-        });
-        OutcomeTally {
-            id: outcome.id.clone(),
-            kind: outcome.kind,
-            arms: arms.collect(),
-        }
-    }
-
-    fn control(&self, index: usize, tasks: u64) -> ControlTally {
-        let control = &self.rules.protocol().controls[index];
-        let of_control = self.controls.iter().filter(|((of, _), _)| *of == index);
-        let results: Vec<Option<bool>> = of_control.map(|(_, result)| *result).collect();
-        let expected = Some(control.expect == Expect::AllResolved);
-        let verdict = if results.iter().any(|result| *result != expected) {
-            ControlVerdict::Fails
-        } else if tasks > 0 && results.len() as u64 == tasks {
-            ControlVerdict::Holds
-        } else {
-            ControlVerdict::SoFar
-        };
-        ControlTally {
-            control: control.id.clone(),
-            expect: control.expect,
-            count: results
-                .iter()
-                .filter(|result| **result == Some(true))
-                .count() as u64,
-            of: results.len() as u64,
-            verdict,
         }
     }
 }
 
-fn figure(outcome: &Outcome, known: &Known, slots: u64) -> Figure {
-    if outcome.kind != OutcomeKind::Binary {
-        return Figure::Mean { mean: known.mean() };
+fn causes(arms: &[(&str, Totals)], void: u64) -> BTreeMap<&'static str, u64> {
+    let mut causes = BTreeMap::new();
+    let unjudged = arms.iter().flat_map(|(_, totals)| &totals.unjudged);
+    let unjudged = unjudged.map(|(cause, slots)| (cause.text(), *slots));
+    let void = (void > 0).then_some((VOID, void));
+    for (cause, slots) in unjudged.chain(void) {
+        *causes.entry(cause).or_default() += slots;
     }
-    let values = u64::from(known.values);
+    causes
+}
+
+fn of_outcome(outcome: &Outcome, arms: &[(&str, Totals)], slots: u64) -> OutcomeTally {
+    let nothing = Values::default();
+    let of_arm = |(arm, totals): &(&str, Totals)| {
+        let values = totals.outcomes.get(&outcome.id).unwrap_or(&nothing);
+        ArmTally {
+            arm: (*arm).to_owned(),
+            slots,
+            known: values.known,
+            value: figure(outcome, values, slots),
+        }
+    };
+    OutcomeTally {
+        id: outcome.id.clone(),
+        kind: outcome.kind,
+        arms: arms.iter().map(of_arm).collect(),
+    }
+}
+
+fn of_control(control: &Control, slice: &Slice, tasks: u64) -> ControlTally {
+    let totals = match slice.fact(&FactKey::Control(control.id.clone())) {
+        Some(Fact::Control(totals)) => totals.clone(),
+        _ => ControlTotals::default(),
+    };
+    let (yes, no) = totals
+        .outcomes
+        .get(&control.outcome)
+        .copied()
+        .unwrap_or_default();
+    let as_expected = match control.expect {
+        Expect::AllResolved => yes,
+        Expect::NoneResolved => no,
+    };
+    let verdict = if as_expected < totals.tasks {
+        ControlVerdict::Fails
+    } else if tasks > 0 && totals.tasks == tasks {
+        ControlVerdict::Holds
+    } else {
+        ControlVerdict::SoFar
+    };
+    ControlTally {
+        control: control.id.clone(),
+        expect: control.expect,
+        count: yes,
+        of: totals.tasks,
+        verdict,
+    }
+}
+
+fn figure(outcome: &Outcome, values: &Values, slots: u64) -> Figure {
+    if outcome.kind != OutcomeKind::Binary {
+        let mean = (values.known > 0).then(|| mean(&values.sum, values.known));
+        return Figure::Mean { mean };
+    }
     // A slot that counts has one value at most, so this is no less than 0 but in a record that lies.
-    let missing = slots.saturating_sub(values);
+    let missing = slots.saturating_sub(values.known);
     match outcome.missing {
         None => Figure::Count {
-            count: known.yes,
-            of: values,
+            count: values.yes,
+            of: values.known,
         },
         Some(0) => Figure::Count {
-            count: known.yes,
+            count: values.yes,
             of: slots,
         },
         Some(_) => Figure::Count {
-            count: known.yes + missing,
+            count: values.yes + missing,
             of: slots,
         },
     }
 }
 
+/// Returns the mean of so many numbers.
 #[expect(
     clippy::float_arithmetic,
+    clippy::cast_precision_loss,
     reason = "a mean is reported, never decided upon"
 )]
-impl Known {
-    fn add(&mut self, value: &Value) {
-        self.values = self.values.saturating_add(1);
-        self.yes += u64::from(value.as_bool() == Some(true));
-        self.sum += value.as_f64().unwrap_or_default();
-    }
-
-    fn mean(&self) -> Option<f64> {
-        (self.values > 0).then(|| self.sum / f64::from(self.values))
-    }
+fn mean(sum: &Exact, known: u64) -> f64 {
+    let (is_negative, digits) = sum.digits();
+    let parts = digits.into_iter().rev();
+    // From the smallest part to the greatest: what is small is not lost before it adds up.
+    let sum: f64 = parts
+        .map(|(place, digit)| f64::from(digit) * 2_f64.powi(place * 32))
+        .sum();
+    let sum = if is_negative { -sum } else { sum };
+    sum / known as f64
 }
 
 /// Returns an amount of micro-dollars in dollars.

@@ -4,6 +4,7 @@
 //! - `dispatcher`: where they come to between two runs;
 //! - `executor`: what is done for one run, from its workspace to its evidence;
 //! - `process`: one command in its own process group; `tree`: files that arms may have touched;
+//! - `kept`: what is kept of what runs printed, held to the record;
 //! - `programs`: the look at a study's programs before anything starts;
 //! - `world`: looks at the world for the rules;
 //! - `children`: who is being executed, for the session after one that was killed;
@@ -14,6 +15,7 @@ pub mod children;
 pub mod clock;
 mod dispatcher;
 pub mod executor;
+pub mod kept;
 pub mod process;
 pub mod programs;
 pub mod session;

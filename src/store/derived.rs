@@ -4,16 +4,19 @@
 //! spares each commit most of its pages. Whoever opens a record whose rows lag folds the entries
 //! that are missing, so nobody ever sees them lag, and a killed session loses nothing.
 
-use rusqlite::Connection;
-use serde::de::DeserializeOwned;
+use std::sync::Arc;
 
-use super::{Fault, Result, frames, rows};
+use rusqlite::Connection;
+use serde::Deserialize;
+
+use super::{Fault, Result, current_rules, frames, rows};
 use crate::engine::command::{Action, Command};
 use crate::engine::event::Event;
 use crate::engine::evolve;
 use crate::engine::facts::{Fact, FactKey, FactKind};
 use crate::engine::rules::Rules;
-use crate::engine::slice::{Changed, Missing, Row, Run, Seated, Slice};
+use crate::engine::slice::{Changed, Missing, Row, Run, Slice};
+use crate::engine::totals;
 use crate::record::entry::{self, Answer, Head};
 use crate::units::RunId;
 
@@ -28,7 +31,7 @@ pub(super) struct Derived {
 
 impl Derived {
     /// Reads the standing as it was saved, and folds the entries that came after.
-    pub(super) fn read(connection: &Connection) -> Result<Self> {
+    pub(super) fn read(connection: &Connection, rules: &mut Option<Arc<Rules>>) -> Result<Self> {
         let (standing, applied) = rows::standing(connection)?;
         let head = Head {
             seq: applied,
@@ -38,14 +41,16 @@ impl Derived {
         let mut derived = Self { head, slice };
         let head = rows::head(connection)?;
         for seq in applied + 1..=head.seq {
-            derived.catch_up(connection, seq)?;
+            let opened = derived.slice.standing.opened;
+            let current = current_rules(connection, rules, opened)?;
+            derived.catch_up(connection, current.as_deref(), seq)?;
         }
         derived.head = head;
         Ok(derived)
     }
 
     /// Folds an entry that was recorded and not saved.
-    fn catch_up(&mut self, connection: &Connection, seq: u64) -> Result<()> {
+    fn catch_up(&mut self, connection: &Connection, rules: Option<&Rules>, seq: u64) -> Result<()> {
         let broken = |message| Fault::Row {
             row: format!("entry {seq}"),
             message,
@@ -53,13 +58,14 @@ impl Derived {
         let entry =
             rows::entry(connection, seq)?.ok_or_else(|| broken("it is missing".to_owned()))?;
         let (command, ruling) = entry::unseal(&entry).map_err(broken)?;
-        self.follow(connection, &command, &ruling)
+        self.follow(connection, rules, &command, &ruling)
     }
 
     /// Folds what an entry says.
     pub(super) fn follow(
         &mut self,
         connection: &Connection,
+        rules: Option<&Rules>,
         command: &Command,
         ruling: &Answer,
     ) -> Result<()> {
@@ -76,7 +82,7 @@ impl Derived {
                     }
                     self.load(connection, missing)?;
                 }
-                self.fold(command, events);
+                self.fold(connection, rules, command, events)?;
             }
         }
         Ok(())
@@ -153,10 +159,20 @@ impl Derived {
         Ok(())
     }
 
-    /// Folds a command that was granted.
-    pub(super) fn fold(&mut self, command: &Command, events: &[Event]) {
+    /// Folds a command that was granted, and moves on the totals that follow from it.
+    pub(super) fn fold(
+        &mut self,
+        connection: &Connection,
+        rules: Option<&Rules>,
+        command: &Command,
+        events: &[Event],
+    ) -> Result<()> {
+        let touched = self.ask(connection, |slice| totals::touched(rules, slice, events))?;
         evolve::apply(&mut self.slice, command, events);
         debug_assert!(self.slice.missing().is_empty(), "{events:?}");
+        let moved = self.ask(connection, |slice| touched.moved(rules, slice, events))?;
+        moved.keep(&mut self.slice);
+        Ok(())
     }
 
     /// Returns a run, as it is saved or has become since.
@@ -164,6 +180,19 @@ impl Derived {
         match self.is_changed(run) {
             true => Ok(self.slice.run(run).cloned()),
             false => rows::run(connection, run),
+        }
+    }
+
+    /// Hands a run to a function; nothing where there is no such run.
+    pub(super) fn with_run(
+        &self,
+        connection: &Connection,
+        run: RunId,
+        with: impl FnOnce(Option<Kept<'_>>) -> Result<()>,
+    ) -> Result<()> {
+        match self.is_changed(run) {
+            true => with(self.slice.run(run).map(Kept::Newer)),
+            false => rows::with_run(connection, run, |facts| with(facts.map(Kept::Saved))),
         }
     }
 
@@ -231,19 +260,8 @@ pub(super) fn save_draft(
     frames::save(connection, *draft, seq, text, &rules)
 }
 
-/// Hands every row from which slots are counted to a function, as it is saved or has become since:
-/// windows, lanes, and then the runs in order.
-pub(super) fn each_row(
-    connection: &Connection,
-    derived: &Derived,
-    mut each: impl FnMut(Row),
-) -> Result<()> {
-    each_row_before_runs(connection, derived, &mut each)?;
-    each_run(connection, derived, |run| each(Row::Run(Box::new(run))))
-}
-
 /// Hands windows and lanes to a function.
-pub(super) fn each_row_before_runs(
+pub(super) fn each_row(
     connection: &Connection,
     derived: &Derived,
     mut each: impl FnMut(Row),
@@ -290,47 +308,38 @@ pub(super) fn each_fact_of(
     Ok(())
 }
 
-/// Hands every run to a function, in order: as it is saved, or as it has become since.
+/// A run as it is kept.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kept<'k> {
+    /// The facts of its row.
+    Saved(&'k str),
+    /// As it has become since.
+    Newer(&'k Run),
+}
+
+impl<'k> Kept<'k> {
+    /// Returns the part of it that is asked for.
+    pub(super) fn part<T: Deserialize<'k> + From<&'k Run>>(self) -> Result<T> {
+        match self {
+            Self::Saved(facts) => rows::read("a run", facts),
+            Self::Newer(run) => Ok(T::from(run)),
+        }
+    }
+}
+
+/// Hands every run to a function, in order.
 pub(super) fn each_run(
     connection: &Connection,
     derived: &Derived,
-    each: impl FnMut(Run),
+    mut each: impl FnMut(Kept<'_>) -> Result<()>,
 ) -> Result<()> {
-    each_merged(connection, derived, |run: &Run| run.run, Run::clone, each)
-}
-
-/// Hands to a function what says where each run stands, in order.
-pub(super) fn each_seated(
-    connection: &Connection,
-    derived: &Derived,
-    each: impl FnMut(Seated),
-) -> Result<()> {
-    each_merged(
-        connection,
-        derived,
-        |seated: &Seated| seated.run,
-        Seated::of,
-        each,
-    )
-}
-
-fn each_merged<T: DeserializeOwned>(
-    connection: &Connection,
-    derived: &Derived,
-    number: impl Fn(&T) -> RunId,
-    part: impl Fn(&Run) -> T,
-    mut each: impl FnMut(T),
-) -> Result<()> {
-    let changed = derived
-        .changed_runs()
-        .filter_map(|run| derived.slice.run(run).map(&part));
-    let mut changed = changed.peekable();
-    rows::each_facts(connection, |saved| {
-        match changed.next_if(|newer| number(newer) == number(&saved)) {
-            Some(newer) => each(newer),
-            None => each(saved),
+    let changed = derived.changed_runs();
+    let mut changed = changed.filter_map(|run| derived.slice.run(run)).peekable();
+    rows::each_facts(connection, |saved, facts| {
+        match changed.next_if(|newer| newer.run == saved) {
+            Some(newer) => each(Kept::Newer(newer)),
+            None => each(Kept::Saved(facts)),
         }
     })?;
-    changed.for_each(each);
-    Ok(())
+    changed.try_for_each(|run| each(Kept::Newer(run)))
 }

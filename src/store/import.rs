@@ -1,7 +1,9 @@
 //! A record again from its export: verified while it is read, and there only when it is whole.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rusqlite::{Connection, OpenFlags};
 
@@ -9,7 +11,8 @@ use super::derived::{self, Derived};
 use super::verify::{self, End};
 use super::write::Salts;
 use super::write::is_made_up;
-use super::{Fault, JOURNAL, LOG, Result, beside, must_be_file, open, rows};
+use super::{Fault, JOURNAL, LOG, Result, beside, current_rules, must_be_file, open, rows};
+use crate::engine::rules::Rules;
 use crate::engine::slice::{Slice, Standing};
 use crate::record::anchor::expected::Expected;
 use crate::record::divergence::Divergence;
@@ -18,6 +21,8 @@ use crate::record::export::Header;
 
 /// After how many changed runs the derived rows are saved.
 const LAG_MAX: usize = 512;
+/// What ends the name of a record that is half made; before it stands the process that makes it.
+const TEMPORARY: &str = ".tmp";
 /// What SQLite may leave beside a database.
 const BESIDE: [&str; 3] = [LOG, "-shm", JOURNAL];
 
@@ -90,13 +95,19 @@ struct Made {
     connection: Option<Connection>,
     path: PathBuf,
     derived: Derived,
+    rules: Option<Arc<Rules>>,
+    /// Closed after the connection, whose own locks on the file that would lose.
+    _held: File,
 }
 
 impl Made {
     fn begin(place: &Path) -> Result<Self> {
-        let path = beside(place, &format!(".{}.tmp", std::process::id()));
-        // Made here, so that it is nobody else's.
-        File::create_new(&path).map_err(|source| Fault::file(&path, source))?;
+        sweep(place);
+        let path = beside(place, &format!(".{}{TEMPORARY}", std::process::id()));
+        let fault = |source| Fault::file(&path, source);
+        // Made here, so that it is nobody else's, and locked, so that nobody sweeps it.
+        let held = File::create_new(&path).map_err(fault)?;
+        held.lock().map_err(fault)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut made = Self {
             connection: None,
@@ -104,6 +115,8 @@ impl Made {
                 head: Head::EMPTY,
                 slice: Slice::of(Standing::default()),
             },
+            rules: None,
+            _held: held,
             path,
         };
         let connection = Connection::open_with_flags(&made.path, flags)?;
@@ -134,7 +147,10 @@ impl Made {
         if let Answer::Granted(events) = &ruling {
             derived::save_draft(connection, entry.seq, &command.action, events)?;
         }
-        self.derived.follow(connection, &command, &ruling)?;
+        let opened = self.derived.slice.standing.opened;
+        let rules = current_rules(connection, &mut self.rules, opened)?;
+        self.derived
+            .follow(connection, rules.as_deref(), &command, &ruling)?;
         self.derived.head = Head {
             seq: entry.seq,
             digest: entry.digest,
@@ -172,9 +188,44 @@ impl Drop for Made {
     fn drop(&mut self) {
         drop(self.connection.take());
         // Whole, it has its own name now; half made, it is of no use to anybody.
-        let _ = std::fs::remove_file(&self.path);
-        for suffix in BESIDE {
-            let _ = std::fs::remove_file(beside(&self.path, suffix));
+        remove(&self.path);
+    }
+}
+
+/// Removes a file that was half made, and what SQLite left beside it.
+fn remove(path: &Path) {
+    let _ = std::fs::remove_file(path);
+    for suffix in BESIDE {
+        let _ = std::fs::remove_file(beside(path, suffix));
+    }
+}
+
+/// Removes what imports to the same place have left that were killed: nobody holds its lock any more.
+///
+/// What cannot be removed is only of no use.
+fn sweep(place: &Path) {
+    let folder = place.parent().filter(|folder| *folder != Path::new(""));
+    let Ok(found) = std::fs::read_dir(folder.unwrap_or(Path::new("."))) else {
+        return;
+    };
+    for left in found.flatten() {
+        let is_file = left.file_type().is_ok_and(|kind| kind.is_file());
+        if !is_file || !is_temporary(&left.file_name(), place) {
+            continue;
+        }
+        let path = left.path();
+        let file = File::open(&path);
+        if file.is_ok_and(|file| file.try_lock().is_ok()) {
+            remove(&path);
         }
     }
+}
+
+/// Returns whether a name is one that an import to a place gives what it makes.
+fn is_temporary(name: &OsStr, place: &Path) -> bool {
+    let own = place.file_name().unwrap_or_default().as_encoded_bytes();
+    let rest = name.as_encoded_bytes().strip_prefix(own);
+    let rest = rest.and_then(|rest| rest.strip_prefix(b"."));
+    let process = rest.and_then(|rest| rest.strip_suffix(TEMPORARY.as_bytes()));
+    process.is_some_and(|process| !process.is_empty() && process.iter().all(u8::is_ascii_digit))
 }

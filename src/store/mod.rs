@@ -56,10 +56,11 @@ use rusqlite::{Connection, OpenFlags, Transaction};
 
 use crate::engine::blocks::{self, Block, Flag};
 use crate::engine::rules::Rules;
-use crate::engine::slice::{Row, Run, Slice, Standing};
+use crate::engine::slice::{Run, Slice, Standing};
 use crate::engine::start::{self, Peek};
 use crate::protocol::frame::Task;
 use crate::record::entry::{self, Head};
+use crate::report::tally::Tally;
 use crate::units::{Digest, RunId, Time};
 use derived::Derived;
 use guards::Place;
@@ -242,6 +243,12 @@ impl Store {
         Ok(self.ask(blocks::complete)?.unwrap_or_default())
     }
 
+    /// Says what became of the slots of the registered plan so far; none where no protocol stands on the
+    /// record.
+    pub fn tally(&mut self) -> Result<Option<Tally>> {
+        self.ask(Tally::of)
+    }
+
     /// Returns what is said of a run by its block; nothing of a run that is in none.
     pub fn block_of(&mut self, run: &Run) -> Result<Option<Flag>> {
         let flag = self.ask(|rules, slice| blocks::of_run(rules, slice, run))?;
@@ -279,15 +286,6 @@ impl Store {
             .filter_map(|run| self.run(run).transpose())
             .collect()
     }
-
-    /// Hands every row from which slots are counted to a function: windows, lanes, and then the runs
-    /// in order; returns the standing that they belong to.
-    pub fn each_row(&mut self, each: impl FnMut(Row)) -> Result<Standing> {
-        let snapshot = self.connection.unchecked_transaction()?;
-        let derived = derived(&snapshot, &mut self.cache)?;
-        derived::each_row(&snapshot, derived, each)?;
-        Ok(derived.slice.standing.clone())
-    }
 }
 
 /// Returns the length of the regular file at a path; it is only looked at, since closing it would lose
@@ -319,7 +317,7 @@ fn derived<'c>(transaction: &Transaction<'_>, cache: &'c mut Cache) -> Result<&'
     let head = rows::head(transaction)?;
     let derived = match cache.derived.take() {
         Some(derived) if derived.head == head => derived,
-        _ => Derived::read(transaction)?,
+        _ => Derived::read(transaction, &mut cache.rules)?,
     };
     Ok(cache.derived.insert(derived))
 }

@@ -15,7 +15,7 @@ use crate::record::entry::Head;
 /// What the file's header says: "preg".
 const APPLICATION_ID: i64 = 0x7072_6567;
 /// The version of the tables.
-const VERSION: i64 = 2;
+const VERSION: i64 = 3;
 /// How long a connection waits for another's transaction, beyond the lock.
 pub(super) const BUSY: Duration = Duration::from_secs(60);
 

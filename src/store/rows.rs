@@ -1,8 +1,7 @@
 //! Loads and saves rows. No conditions on what they mean, no arithmetic.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use super::fault::Fault;
 use crate::engine::durations::{Side, Span};
@@ -143,13 +142,29 @@ pub(super) fn save_standing(
 
 /// Returns a run.
 pub(super) fn run(connection: &Connection, run: RunId) -> Result<Option<Run>> {
+    let mut found = None;
+    with_run(connection, run, |facts| {
+        found = facts.map(|facts| read("a run", facts)).transpose()?;
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// Hands the facts of a run to a function; nothing where there is no such run.
+pub(super) fn with_run(
+    connection: &Connection,
+    run: RunId,
+    with: impl FnOnce(Option<&str>) -> Result<()>,
+) -> Result<()> {
     let mut statement = connection.prepare_cached("SELECT facts FROM runs WHERE run = ?1")?;
     let mut rows = statement.query([signed(run.0)])?;
-    let Some(row) = rows.next()? else {
-        return Ok(None);
-    };
-    let facts = row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?;
-    read("a run", facts).map(Some)
+    match rows.next()? {
+        Some(row) => {
+            let facts = row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?;
+            with(Some(facts))
+        }
+        None => with(None),
+    }
 }
 
 /// Saves a run.
@@ -217,16 +232,16 @@ pub(super) fn newest_control(
     facts.map(|facts| read("a run", &facts)).transpose()
 }
 
-/// Hands every run, or a part of it, to a function, in order; looks at nothing but its facts.
-pub(super) fn each_facts<T: DeserializeOwned>(
+/// Hands the number and the facts of every run to a function, in order.
+pub(super) fn each_facts(
     connection: &Connection,
-    mut each: impl FnMut(T),
+    mut each: impl FnMut(RunId, &str) -> Result<()>,
 ) -> Result<()> {
-    let mut statement = connection.prepare("SELECT facts FROM runs ORDER BY run")?;
+    let mut statement = connection.prepare("SELECT run, facts FROM runs ORDER BY run")?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
-        let facts = row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?;
-        each(read("a run", facts)?);
+        let facts = row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?;
+        each(RunId(unsigned(row, 0)?), facts)?;
     }
     Ok(())
 }
@@ -404,7 +419,8 @@ pub(super) fn columns_differ(row: String) -> Fault {
     }
 }
 
-pub(super) fn read<T: DeserializeOwned>(row: &str, facts: &str) -> Result<T> {
+/// Reads the facts of a row, which may be borrowed from.
+pub(super) fn read<'f, T: Deserialize<'f>>(row: &str, facts: &'f str) -> Result<T> {
     serde_json::from_str(facts).map_err(|error| Fault::Row {
         row: row.to_owned(),
         message: error.to_string(),

@@ -2,10 +2,12 @@
 
 use std::io::Write;
 
+use super::derived::Kept;
 use super::{Fault, Result, Store, derived};
 use crate::engine::slice::Row;
 use crate::report::slots::Slots;
 use crate::report::tables::{self, RunTable, SlotTable, Table};
+use crate::report::told::Told;
 
 impl Store {
     /// Writes a table and returns how many rows it has; sealed values are left out while outcomes are sealed.
@@ -29,15 +31,12 @@ impl Store {
         let mut table = RunTable::new(out, protocol, sealed).map_err(fault)?;
         let snapshot = self.connection.unchecked_transaction()?;
         let derived = derived(&snapshot, &mut self.cache)?;
-        let mut written = Ok(());
         let mut rows = 0;
-        derived::each_run(&snapshot, derived, |run| {
-            if written.is_ok() {
-                written = table.row(&run);
-                rows += 1;
-            }
+        derived::each_run(&snapshot, derived, |kept| {
+            rows += 1;
+            table.row(&kept.part()?).map_err(fault)
         })?;
-        written.and_then(|()| table.finish()).map_err(fault)?;
+        table.finish().map_err(fault)?;
         Ok(rows)
     }
 
@@ -61,16 +60,22 @@ impl Store {
             (plan, tasks)
         })?;
         let mut slots = Slots::new(rules, &plan);
-        derived::each_row_before_runs(&snapshot, derived, |row: Row| slots.add(&row))?;
-        derived::each_seated(&snapshot, derived, |run| slots.seat(&run))?;
+        derived::each_row(&snapshot, derived, |row: Row| slots.add(&row))?;
+        derived::each_run(&snapshot, derived, |kept| {
+            slots.seat(&kept.part()?);
+            Ok(())
+        })?;
         let mut table =
             SlotTable::new(out, Some(rules.protocol()), &tasks, sealed).map_err(fault)?;
         for (slot, became) in slots.iter() {
-            let run = match became.last() {
-                Some(run) => derived.run(&snapshot, run)?,
-                None => None,
-            };
-            table.row(&slot, became, run.as_ref()).map_err(fault)?;
+            let mut row = |run: Option<&Told<'_>>| table.row(&slot, became, run).map_err(fault);
+            match became.last() {
+                None => row(None)?,
+                Some(run) => derived.with_run(&snapshot, run, |kept| {
+                    let run = kept.map(Kept::part).transpose()?;
+                    row(run.as_ref())
+                })?,
+            }
         }
         table.finish().map_err(fault)?;
         Ok(slots.iter().count() as u64)

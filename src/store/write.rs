@@ -14,7 +14,7 @@ use crate::engine::decide::{self, Ruling};
 use crate::engine::evolve;
 use crate::engine::refusal::Refusal;
 use crate::engine::rules::Rules;
-use crate::engine::slice::{Run, Slice, Standing, State};
+use crate::engine::slice::{Run, Seated, Slice, Standing, State};
 use crate::engine::start::{self, Peek};
 use crate::protocol::frame::Task;
 use crate::record::entry::{self, Answer, Head};
@@ -102,7 +102,7 @@ impl Store {
         // Taken: after a fault it is read anew.
         let derived = match self.cache.derived.take() {
             Some(derived) if derived.head == head => derived,
-            _ => Derived::read(&transaction)?,
+            _ => Derived::read(&transaction, &mut self.cache.rules)?,
         };
         let now = (self.clock)();
         self.pace.note(now);
@@ -280,10 +280,12 @@ impl Writer<'_> {
     /// Returns the runs that are unjudged, in order.
     pub fn unjudged_runs(&self) -> Result<Vec<RunId>> {
         let mut found = Vec::new();
-        derived::each_run(self.connection, &self.derived, |run| {
+        derived::each_run(self.connection, &self.derived, |kept| {
+            let run: Seated<'_> = kept.part()?;
             if run.state == State::Unjudged {
                 found.push(run.run);
             }
+            Ok(())
         })?;
         Ok(found)
     }
@@ -384,7 +386,7 @@ impl Writer<'_> {
         };
         match &ruling {
             Ok(events) => {
-                self.derived.fold(command, events);
+                self.derived.fold(self.connection, rules, command, events)?;
                 derived::save_draft(self.connection, sealed.seq, &command.action, events)?;
             }
             Err(_) => evolve::refused(&mut self.derived.slice, command),

@@ -23,6 +23,7 @@ use prereg::engine::event::Event;
 use prereg::engine::evolve;
 use prereg::engine::rules::Rules;
 use prereg::engine::slice::Slice;
+use prereg::engine::totals;
 use prereg::record::entry::{self, Answer, Entry, Head};
 use prereg::units::{Digest, Micros, RunId, Time};
 
@@ -141,7 +142,9 @@ impl<'d> World<'d> {
         match &ruling {
             Ok(events) if events.is_empty() => return ruling,
             Err(refusal) if !refusal.is_recorded() => return ruling,
-            Ok(events) => evolve::apply(&mut self.slice, command, events),
+            Ok(events) => {
+                totals::apply(self.rules(), &mut self.slice, command, events);
+            }
             Err(_) => evolve::refused(&mut self.slice, command),
         }
         if let Some(log) = &mut self.log {

@@ -12,9 +12,9 @@ use std::path::Path;
 
 use prereg::engine::command::{Action, Command};
 use prereg::engine::event::Event;
-use prereg::engine::evolve;
 use prereg::engine::rules::Rules;
 use prereg::engine::slice::Slice;
+use prereg::engine::totals;
 use prereg::protocol::canonical;
 use prereg::record::entry::{self, Answer, Body, Entry, Head};
 use prereg::record::export::{self, Header};
@@ -219,7 +219,7 @@ impl Past {
         }
         match entry::unseal(entry).unwrap() {
             (command, Answer::Granted(events)) => {
-                evolve::apply(&mut self.slice, &command, &events);
+                totals::apply(self.rules.as_ref(), &mut self.slice, &command, &events);
             }
             (command, Answer::Refused(_)) => self.slice.standing.at = command.at,
         }

@@ -7,6 +7,7 @@ use prereg::engine::evolve;
 use prereg::engine::rules::Rules;
 use prereg::engine::slice::{Lookup, Missing, Slice, Turn};
 use prereg::engine::start::{self, Peek};
+use prereg::engine::totals;
 
 use crate::engine_common::{Given, Move, World};
 
@@ -50,6 +51,7 @@ impl Part {
             Ok(events) if events.is_empty() => {}
             Err(refusal) if !refusal.is_recorded() => {}
             Ok(events) => {
+                let touched = self.ask(|slice| totals::touched(rules, slice, events));
                 evolve::apply(&mut self.held, command, events);
                 let missing = self.held.missing();
                 assert!(
@@ -57,6 +59,8 @@ impl Part {
                     "the fold needs more than the decision on {:?}: {missing:?} for {events:?}",
                     command.action
                 );
+                let moved = self.ask(|slice| touched.moved(rules, slice, events));
+                moved.keep(&mut self.held);
             }
             Err(_) => evolve::refused(&mut self.held, command),
         }

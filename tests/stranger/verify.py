@@ -79,7 +79,7 @@ def read_record(path):
     pragma = lambda name: connection.execute(f"PRAGMA {name}").fetchone()[0]
     if pragma("application_id") != 0x70726567:
         raise Diverged(0, "not-a-record", "the database is none of prereg's")
-    if pragma("user_version") != 2:
+    if pragma("user_version") != 3:
         raise Unsure("another version of the tables")
     yield None
     for seq, found, body, opening in connection.execute("SELECT seq, digest, body, opening FROM entries ORDER BY seq"):

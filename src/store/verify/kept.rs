@@ -50,14 +50,19 @@ enum Done {
 
 /// Verifies a record; returns nothing where it has no entries yet.
 pub(super) fn record(path: &Path, expected: &mut Expected) -> Result<Option<Audit>, End> {
-    let mut store = Store::read(path).map_err(|fault| match fault {
-        Fault::NotARecord(_) | Fault::NotFound(_) => End::Diverged(Divergence::new(
-            Code::NotARecord,
-            0,
-            "the file is a database, but not a record of prereg",
-        )),
-        other => End::from(other),
-    })?;
+    let mut store = match Store::read(path) {
+        Ok(store) => store,
+        // Whoever began to make it was killed before there was anything in it.
+        Err(Fault::NotFound(_)) => {
+            expected.end(Head::EMPTY)?;
+            return Ok(None);
+        }
+        Err(Fault::NotARecord(_)) => {
+            let message = "the file is a database, but not a record of prereg";
+            return Err(Divergence::new(Code::NotARecord, 0, message).into());
+        }
+        Err(other) => return Err(other.into()),
+    };
     // One snapshot of everything, beside whoever writes.
     let begun = store.connection.execute_batch("BEGIN");
     begun.map_err(Fault::from)?;

@@ -17,7 +17,7 @@ use std::path::Path;
 pub(super) use exported::exported;
 
 use super::spill::Spill;
-use super::{Fault, must_be_file};
+use super::{Fault, guards, must_be_file};
 use crate::record::anchor::expected::{self, Backward, Expected};
 use crate::record::audit::{self, Audit, Filed};
 use crate::record::divergence::{Code, Divergence};
@@ -106,7 +106,7 @@ pub fn verify_against(path: &Path, expected: &mut Expected) -> Result<Verificati
         .read(&mut magic)
         .map_err(|source| Fault::file(path, source))?;
     drop(file);
-    let verified = if magic[..read] == *b"SQLite format 3\0" {
+    let verified = if magic[..read] == *b"SQLite format 3\0" || guards::is_begun(path) {
         kept::record(path, expected)
     } else {
         exported::checked(path, expected).map(Some)

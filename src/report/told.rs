@@ -1,0 +1,145 @@
+//! What tables print of a run, as its row has it: texts are borrowed, and what is not printed is not kept.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+use crate::engine::budget::Cost;
+use crate::engine::command::{Cause, Ending, Executed};
+use crate::engine::event::Place;
+use crate::engine::slice::{Run, State};
+use crate::units::{RunId, Time};
+
+/// What tables print of a run.
+#[derive(Debug, Deserialize)]
+pub struct Told<'r> {
+    /// Its number.
+    pub(super) run: RunId,
+    #[serde(borrow)]
+    pub(super) task: Cow<'r, str>,
+    #[serde(borrow)]
+    pub(super) arm: Cow<'r, str>,
+    #[serde(borrow)]
+    pub(super) executed: By<'r>,
+    pub(super) place: Option<Place>,
+    pub(super) seed: Option<u32>,
+    pub(super) state: State,
+    pub(super) started_at: Time,
+    pub(super) ended_at: Option<Time>,
+    pub(super) error_stop: Option<bool>,
+    #[serde(default)]
+    pub(super) cost: Cost,
+    pub(super) checkpoint: Option<bool>,
+    pub(super) closed_at: Option<Time>,
+    pub(super) cause: Option<Cause>,
+    pub(super) ending: Option<Ending>,
+    pub(super) execution: Option<Observed>,
+    #[serde(borrow)]
+    pub(super) note: Option<Text<'r>>,
+    #[serde(borrow)]
+    pub(super) outcomes: Option<Values<'r>>,
+}
+
+/// A text that somebody chose.
+#[derive(Debug, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Text<'r>(#[serde(borrow)] pub(super) Cow<'r, str>);
+
+/// Who executes a run.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum By<'r> {
+    Here,
+    #[serde(borrow)]
+    Elsewhere(Option<Text<'r>>),
+}
+
+/// What was observed of how a run ended.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub(super) struct Observed {
+    pub(super) exit: Option<i32>,
+    pub(super) signal: Option<i32>,
+    pub(super) cpu_ms: Option<u64>,
+}
+
+/// Outcomes, in the order in which they stand.
+#[derive(Debug)]
+pub(super) struct Values<'r>(Vec<(Text<'r>, Value)>);
+
+impl Told<'_> {
+    /// Returns whether the run is scored, unjudged or void.
+    pub(super) fn is_closed(&self) -> bool {
+        !matches!(self.state, State::Live | State::Ended)
+    }
+
+    /// Returns an outcome; null where it is missing.
+    pub(super) fn value(&self, outcome: &str) -> &Value {
+        let all = self.outcomes.iter().flat_map(|values| &values.0);
+        let mut found = all.filter(|(id, _)| id.0 == outcome);
+        found.next().map_or(&Value::Null, |(_, value)| value)
+    }
+}
+
+impl<'r> From<&'r Run> for Told<'r> {
+    fn from(run: &'r Run) -> Self {
+        let text = |text: &'r String| Text(Cow::Borrowed(text));
+        let values = |(id, value): (&'r String, &Value)| (text(id), value.clone());
+        Self {
+            run: run.run,
+            task: Cow::Borrowed(&run.task),
+            arm: Cow::Borrowed(&run.arm),
+            executed: match &run.executed {
+                Executed::Here => By::Here,
+                Executed::Elsewhere(reference) => By::Elsewhere(reference.as_ref().map(text)),
+            },
+            place: run.place,
+            seed: run.seed,
+            state: run.state,
+            started_at: run.started_at,
+            ended_at: run.ended_at,
+            error_stop: run.error_stop,
+            cost: run.cost,
+            checkpoint: run.checkpoint,
+            closed_at: run.closed_at,
+            cause: run.cause,
+            ending: run.ending.clone(),
+            execution: run.execution.as_ref().map(|execution| Observed {
+                exit: execution.exit,
+                signal: execution.signal,
+                cpu_ms: execution.cpu_ms,
+            }),
+            note: run.note.as_ref().map(text),
+            outcomes: run
+                .outcomes
+                .as_ref()
+                .map(|all| Values(all.iter().map(values).collect())),
+        }
+    }
+}
+
+impl<'de: 'r, 'r> Deserialize<'de> for Values<'r> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Pairs;
+
+        impl<'de> Visitor<'de> for Pairs {
+            type Value = Vec<(Text<'de>, Value)>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("outcomes by id")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut pairs = Vec::with_capacity(map.size_hint().unwrap_or(4));
+                while let Some(pair) = map.next_entry()? {
+                    pairs.push(pair);
+                }
+                Ok(pairs)
+            }
+        }
+
+        deserializer.deserialize_map(Pairs).map(Self)
+    }
+}
