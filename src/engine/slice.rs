@@ -7,6 +7,7 @@ use std::ops::Bound;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::apart::Apart;
 use super::budget::Cost;
 use super::command::{Cause, Clock, Ending, Evidence, Executed, Execution};
 use super::durations::{Middle, Side, Span};
@@ -85,6 +86,9 @@ pub struct Standing {
     /// The newest reading of each kind, whole.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub readings: BTreeMap<String, Map<String, Value>>,
+    /// What was read of arms and stages apart, where a stop asks for that.
+    #[serde(default, skip_serializing_if = "Apart::is_empty")]
+    pub apart: Apart,
     /// What was found of each arm before anything starts.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub preflight: BTreeMap<String, String>,

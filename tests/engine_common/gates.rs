@@ -13,6 +13,8 @@ pub struct Gate {
     pub level: i64,
     /// Whether it is looked at when a session begins.
     pub at_session: bool,
+    /// What a stop is about; a hold is about the study.
+    pub scope: StopScope,
     pub unknown: UnknownStop,
 }
 
@@ -67,7 +69,7 @@ pub fn stop(gate: &Gate) -> Stop {
         id: gate.id.to_owned(),
         when: when(gate),
         shows: None,
-        scope: StopScope::Study,
+        scope: gate.scope,
         at: match gate.at_session {
             true => StopAt::Session,
             false => StopAt::Start,

@@ -3,7 +3,7 @@
 use prereg::engine::slice::State;
 use prereg::protocol::model::{
     ArmsOrder, Axis, Budget, BudgetCounts, BudgetMax, BudgetPer, BudgetUnknown, CauseWord,
-    ErrorsIn, Outage, OutageWindow, ScoreWord, UnknownStop, Voids,
+    ErrorsIn, Outage, OutageWindow, ScoreWord, StopScope, UnknownStop, Voids,
 };
 use prereg::units::{Money, Share, Time};
 
@@ -146,6 +146,7 @@ fn any_gates(random: &mut Random, ids: [&'static str; 2]) -> Vec<Gate> {
                 id,
                 level: 7 + random.below(4) as i64,
                 at_session: random.chance(5),
+                scope: *random.pick(&[StopScope::Study, StopScope::Arm, StopScope::Stage]),
                 unknown: *random.pick(&[
                     UnknownStop::Go,
                     UnknownStop::Go,
