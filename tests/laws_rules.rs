@@ -214,6 +214,7 @@ fn relaxed(design: &Design, refusal: &Refusal) -> Option<Design> {
         "stops" => design.stops[place?] = design.stops[place?].relaxed(),
         "holds" => design.holds[place?] = design.holds[place?].relaxed(),
         "stages" => {
+            design.fits = None;
             for stage in &mut design.stages {
                 stage.1 = Opens::Now;
             }
@@ -263,6 +264,7 @@ fn relaxing_the_rule_that_a_refusal_names_changes_the_ruling() {
         "weekly",
         "five-hour",
         "stage-closed",
+        "does-not-fit",
         "over-budget",
         "cap-reached",
     ] {

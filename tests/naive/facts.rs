@@ -35,6 +35,8 @@ pub(crate) enum Fact {
     Preflight(String, String),
     Probe(Option<String>),
     Checked(u64),
+    /// How long a complete block took, and its number.
+    Lasted(i64, usize),
     Added(String, i64),
     Drawn(Vec<String>),
 }

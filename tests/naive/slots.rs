@@ -93,7 +93,7 @@ impl Naive {
         }
     }
 
-    /// The stage of the slot that a start would fill must be open.
+    /// The stage of the slot that a start would fill must be open, and its block fit.
     pub(super) fn stage_of(
         &self,
         at: Time,
@@ -101,10 +101,13 @@ impl Naive {
         arm: &str,
         here: bool,
     ) -> Result<(), String> {
-        match self.asked(at, task, arm, here).map(|slot| slot.stage) {
-            Some(stage) if !self.is_open(at, stage) => Err(format!("stage-closed s{}", stage + 1)),
-            _ => Ok(()),
+        let Some(slot) = self.asked(at, task, arm, here) else {
+            return Ok(());
+        };
+        if !self.is_open(at, slot.stage) {
+            return Err(format!("stage-closed s{}", slot.stage + 1));
         }
+        self.fits(at, &slot)
     }
 
     /// CHOICE: pilots know no order; the slots of a task and arm fill in theirs.

@@ -133,7 +133,8 @@ impl Naive {
             _ => Vec::new(),
         };
         let said = noticed.into_iter().map(|run| {
-            let closed = self.expire(at, run).unwrap_or_default();
+            let closed = self.lasting(at, |naive| naive.expire(at, run));
+            let closed = closed.unwrap_or_default();
             format!("expire {run}: {}", super::sorted(closed))
         });
         said.collect()
