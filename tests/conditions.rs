@@ -10,7 +10,8 @@ mod engine_common;
 use std::collections::BTreeMap;
 
 use engine_common::design::Design;
-use prereg::engine::conditions::{Conditions, Fired, World, read};
+use prereg::engine::apart::Apart;
+use prereg::engine::conditions::{Conditions, Fired, Whom, World, read};
 use prereg::protocol::model::{
     FieldKind, Hold, Protocol, Reading, ReadingFrom, Stage, Stop, StopAt, StopScope, UnknownStop,
 };
@@ -78,6 +79,7 @@ fn protocol() -> Protocol {
 /// The world in which the quota was reported so, or never; no stage is complete.
 struct Reported {
     readings: BTreeMap<String, Map<String, Value>>,
+    apart: Apart,
     complete: BTreeMap<String, bool>,
 }
 
@@ -89,6 +91,7 @@ impl Reported {
                 .map(|taken| ("quota".to_owned(), taken))
                 .into_iter()
                 .collect(),
+            apart: Apart::default(),
             complete: ["one", "two"].map(|id| (id.to_owned(), false)).into(),
         }
     }
@@ -96,6 +99,7 @@ impl Reported {
     fn world(&self) -> World<'_> {
         World {
             readings: &self.readings,
+            apart: &self.apart,
             complete: &self.complete,
             now: NOW.parse().unwrap(),
         }
@@ -108,7 +112,7 @@ fn told(reading: Reading, when: &str, fields: Option<Value>) -> &'static str {
     protocol.readings = vec![reading];
     protocol.stops = vec![stop("rule", when, UnknownStop::Stop)];
     let conditions = Conditions::new(&protocol).unwrap();
-    match conditions.stop(&Reported::new(fields).world(), |_| true) {
+    match conditions.stop(&Reported::new(fields).world(), Whom::default(), |_| true) {
         None => "no",
         Some(fired) if fired.unknown => "unknown",
         Some(_) => "yes",
@@ -253,23 +257,26 @@ fn a_rule_whose_reading_is_unknown_does_what_its_word_says() {
             let reported = Reported::new(fields);
             let world = reported.world();
             assert_eq!(
-                conditions.stop(&world, |_| true).as_ref().map(waits),
+                conditions
+                    .stop(&world, Whom::default(), |_| true)
+                    .as_ref()
+                    .map(waits),
                 of_stop
             );
             assert_eq!(conditions.hold(&world).as_ref().map(waits), of_hold);
-            assert_eq!(conditions.go(&world), unknown == UnknownStop::Go);
+            assert_eq!(conditions.go(&world, &[]), unknown == UnknownStop::Go);
         }
         // A known reading is not asked for the word.
         let reported = Reported::new(Some(json!({ "used": 0.6 })));
         let world = reported.world();
-        let stopped = conditions.stop(&world, |_| true);
+        let stopped = conditions.stop(&world, Whom::default(), |_| true);
         assert_eq!(stopped.as_ref().map(waits), Some((false, false)));
         assert_eq!(
             conditions.hold(&world).as_ref().map(waits),
             Some((true, false))
         );
         let reported = Reported::new(Some(json!({ "used": 0.5 })));
-        assert!(conditions.go(&reported.world()));
+        assert!(conditions.go(&reported.world(), &[]));
     }
 }
 
@@ -287,6 +294,7 @@ fn what_fires_says_which_rule_until_when_and_the_figure() {
             .unwrap()
     };
     let full = Fired {
+        of: None,
         id: "full".to_owned(),
         rule: 1,
         until: Some(Time(1_792_639_394_500_000)),
@@ -358,8 +366,12 @@ fn the_first_stop_that_is_asked_and_fires_answers() {
     ];
     let conditions = Conditions::new(&protocol).unwrap();
     let reported = Reported::new(None);
+    let whom = Whom {
+        arms: &["a"],
+        stages: &[],
+    };
     let asked = |applies: fn(&Stop) -> bool| {
-        let fired = conditions.stop(&reported.world(), applies);
+        let fired = conditions.stop(&reported.world(), whom, applies);
         fired.map(|fired| (fired.id, fired.rule))
     };
     assert_eq!(asked(|_| true), Some(("second".to_owned(), 1)));

@@ -331,25 +331,62 @@ fn check_says_how_far_it_played() {
     assert!(paired["depth"].as_u64().unwrap() > 3, "{paired}");
 }
 
-#[test]
-fn a_budget_that_starves_one_slot_is_found_and_one_that_ends_the_study_is_not() {
+/// Returns what is found of the smallest protocol with more in it, where the limitation is named or not.
+fn found_with(more: &str, named: bool) -> Vec<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("protocols");
     let text = std::fs::read_to_string(folder.join("minimal.toml")).unwrap();
-    let found = |budget: &str, named: bool| -> Vec<String> {
-        let budget = format!("[[budgets]]\n{budget}\n[limitations]\n");
-        let named = if named {
-            "\"can-get-stuck\" = \"it may\"\n"
-        } else {
-            ""
-        };
-        let text = text.replace("[limitations]\n", &format!("{budget}{named}"));
-        let checked = sound::check(text.as_bytes(), &DiskFolder::at(&folder));
-        let defects = checked.err().unwrap_or_default();
-        let told = defects
-            .iter()
-            .map(|defect| format!("{} {:?}", defect.code.text(), defect.place));
-        told.collect()
+    // With stages repeats are given there.
+    let staged = more.contains("[[stages]]");
+    let lines = text.lines();
+    let lines = lines.filter(|line| !(staged && line.starts_with("allocation")));
+    let text = lines.map(|line| format!("{line}\n")).collect::<String>();
+    let named = if named {
+        "\"can-get-stuck\" = \"it may\"\n"
+    } else {
+        ""
     };
+    let more = format!("{more}\n[limitations]\n{named}");
+    let text = text.replace("[limitations]\n", &more);
+    let checked = sound::check(text.as_bytes(), &DiskFolder::at(&folder));
+    let defects = checked.err().unwrap_or_default();
+    let told = defects
+        .iter()
+        .map(|defect| format!("{} {:?}", defect.code.text(), defect.place));
+    told.collect()
+}
+
+#[test]
+fn a_stop_that_starves_one_slot_is_found_and_one_that_stops_the_study_is_not() {
+    let stop = |scope: &str| {
+        let reading =
+            "[[readings]]\nid = \"quota\"\nfields = { used = \"number\" }\nfrom = \"operator\"\n";
+        let stop =
+            "[[stops]]\nid = \"full\"\nwhen = \"readings.quota.used > 0.9\"\nunknown = \"go\"\n";
+        format!("{reading}{stop}scope = \"{scope}\"\n")
+    };
+    assert_eq!(found_with(&stop("study"), false), [""; 0]);
+    assert_eq!(
+        found_with(&stop("study"), true).len(),
+        1,
+        "named, not there"
+    );
+    let stuck = ["can-get-stuck Key(\"/stops/0/scope\")"];
+    assert_eq!(found_with(&stop("arm"), false), stuck);
+    assert_eq!(found_with(&stop("arm"), true), [""; 0]);
+    let staged = |opens: &str| {
+        let stages = format!(
+            "[[stages]]\nid = \"one\"\nrepeats = 1\n[[stages]]\nid = \"two\"\nrepeats = 1\n{opens}"
+        );
+        format!("{}{stages}", stop("stage"))
+    };
+    let waits = "opens = \"stages['one'].complete\"\n";
+    assert_eq!(found_with(&staged(waits), false), stuck);
+    assert_eq!(found_with(&staged(""), false), [""; 0]);
+}
+
+#[test]
+fn a_budget_that_starves_one_slot_is_found_and_one_that_ends_the_study_is_not() {
+    let found = |budget: &str, named: bool| found_with(&format!("[[budgets]]\n{budget}"), named);
     let cost = "counts = \"cost\"\nmax = \"3 USD\"\nreserve = \"1 USD\"\nunknown = \"reserve\"\n";
     let stuck = ["can-get-stuck Key(\"/budgets/0\")"];
     let study = format!("{cost}per = \"study\"");

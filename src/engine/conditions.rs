@@ -4,15 +4,17 @@
 //! `unknown_when` is false, all its fields are unknown. A rule that needs what is unknown does what
 //! its word `unknown` says, and so does one whose expression fails.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
+use super::apart::{About, Apart};
 use super::scoring::fractional;
 use crate::protocol::canonical;
 use crate::protocol::defect::nearest;
 use crate::protocol::expression::{Answer, Expression, Scope, Type};
-use crate::protocol::model::{self, FieldKind, Protocol, UnknownStop};
+use crate::protocol::model::{self, FieldKind, Protocol, StopScope, UnknownStop};
 use crate::units::{EXACT_MAX, Time};
 
 /// The conditions of a protocol, compiled.
@@ -21,7 +23,18 @@ pub struct Conditions {
     readings: Vec<Reading>,
     stops: Vec<(model::Stop, Rule)>,
     holds: Vec<Rule>,
-    opens: Vec<Option<Expression>>,
+    /// The stages with what opens them.
+    opens: Vec<(String, Option<Expression>)>,
+    arms: Vec<String>,
+}
+
+/// Whom stops are asked for: one that is about an arm or a stage fires if it does for one of these.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Whom<'a> {
+    /// The arms, by their ids.
+    pub arms: &'a [&'a str],
+    /// The stages, by their ids.
+    pub stages: &'a [&'a str],
 }
 
 /// What conditions may read.
@@ -29,6 +42,8 @@ pub struct Conditions {
 pub struct World<'a> {
     /// The newest reading by its id, whole, as [`read`] returned it; one that was never read is absent.
     pub readings: &'a BTreeMap<String, Map<String, Value>>,
+    /// What was read of arms and stages apart.
+    pub apart: &'a Apart,
     /// Whether every slot of a stage has ended, by the stage's id.
     pub complete: &'a BTreeMap<String, bool>,
     /// The time of the decision.
@@ -50,6 +65,8 @@ pub struct Fired {
     pub unknown: bool,
     /// Whether starts wait; otherwise what the rule is about has ended.
     pub holds: bool,
+    /// The arm or the stage that it is about, where that is one alone.
+    pub of: Option<String>,
 }
 
 /// A declared reading.
@@ -85,25 +102,56 @@ impl Conditions {
             .holds
             .iter()
             .map(|hold| Rule::of_hold(hold, &scope));
-        let opens = protocol
-            .stages
-            .iter()
-            .map(|stage| compile_if(stage.opens.as_deref(), &scope));
+        let opens = protocol.stages.iter().map(|stage| {
+            Ok((
+                stage.id.clone(),
+                compile_if(stage.opens.as_deref(), &scope)?,
+            ))
+        });
         Ok(Self {
             readings: readings.collect::<Result<_, String>>()?,
             stops: stops.collect::<Result<_, String>>()?,
             holds: holds.collect::<Result<_, String>>()?,
             opens: opens.collect::<Result<_, String>>()?,
+            arms: protocol.arms.iter().map(|arm| arm.id.clone()).collect(),
         })
     }
 
-    /// Returns the first stop that fires among those that `applies` accepts, in the listed order.
-    pub fn stop(&self, world: &World<'_>, applies: impl Fn(&model::Stop) -> bool) -> Option<Fired> {
-        let asked = |(stop, _): &(model::Stop, Rule)| applies(stop);
-        if !self.stops.iter().any(asked) {
-            return None;
-        }
-        self.stop_in(&self.bindings(world), applies)
+    /// Returns the first stop that fires for somebody among those that `applies` accepts, in the listed
+    /// order.
+    pub fn stop(
+        &self,
+        world: &World<'_>,
+        whom: Whom<'_>,
+        applies: impl Fn(&model::Stop) -> bool,
+    ) -> Option<Fired> {
+        let of_study = OnceCell::new();
+        let fired = |place: usize, rule: &Rule, about: About<'_>| {
+            let fired = match about {
+                About::Study => {
+                    let bindings = of_study.get_or_init(|| self.bindings(world, about));
+                    rule.fired(place, false, bindings)
+                }
+                one => rule.fired(place, false, &self.bindings(world, one)),
+            };
+            fired.map(|fired| Fired {
+                of: about.one().map(str::to_owned),
+                ..fired
+            })
+        };
+        let stops = self.stops.iter().enumerate();
+        let mut stops = stops.filter(|(_, (stop, _))| applies(stop));
+        stops.find_map(|(place, (stop, rule))| match stop.scope {
+            StopScope::Study => fired(place, rule, About::Study),
+            StopScope::Arm => {
+                let mut arms = whom.arms.iter();
+                arms.find_map(|arm| fired(place, rule, About::Arm(arm)))
+            }
+            StopScope::Stage => {
+                let mut stages = whom.stages.iter();
+                stages.find_map(|stage| fired(place, rule, About::Stage(stage)))
+            }
+        })
     }
 
     /// Returns the first hold that fires, in the listed order.
@@ -111,51 +159,41 @@ impl Conditions {
         if self.holds.is_empty() {
             return None;
         }
-        self.hold_in(&self.bindings(world))
+        let bindings = self.bindings(world, About::Study);
+        let mut holds = self.holds.iter().enumerate();
+        holds.find_map(|(place, rule)| rule.fired(place, true, &bindings))
     }
 
-    /// Returns whether no stop, whatever its scope and time, and no hold fires now: `gates.go`.
-    pub fn go(&self, world: &World<'_>) -> bool {
-        self.go_in(&self.bindings(world))
+    /// Returns whether no stop, whatever its time, and no hold fires now for any arm and for some
+    /// stages: `gates.go`.
+    pub fn go(&self, world: &World<'_>, stages: &[&str]) -> bool {
+        let arms: Vec<&str> = self.arms.iter().map(String::as_str).collect();
+        let whom = Whom {
+            arms: &arms,
+            stages,
+        };
+        self.stop(world, whom, |_| true).is_none() && self.hold(world).is_none()
     }
 
     /// Returns whether a stage is open; one whose `opens` is unknown or fails is not.
     pub fn opens(&self, stage: usize, world: &World<'_>) -> bool {
-        let opens = match self.opens.get(stage) {
-            Some(Some(opens)) => opens,
-            Some(None) => return true,
+        let (id, opens) = match self.opens.get(stage) {
+            Some((id, Some(opens))) => (id, opens),
+            Some((_, None)) => return true,
             None => return false,
         };
-        let mut bindings = self.bindings(world);
-        let go = self.go_in(&bindings);
+        let mut bindings = self.bindings(world, About::Study);
+        let go = self.go(world, &[id]);
         bindings.insert("gates".to_owned(), json!({ "go": go }));
         truth(opens, &bindings) == Some(true)
     }
 
-    fn stop_in(
-        &self,
-        bindings: &Bindings,
-        applies: impl Fn(&model::Stop) -> bool,
-    ) -> Option<Fired> {
-        let stops = self.stops.iter().enumerate();
-        stops
-            .filter(|(_, (stop, _))| applies(stop))
-            .find_map(|(place, (_, rule))| rule.fired(place, false, bindings))
-    }
-
-    fn hold_in(&self, bindings: &Bindings) -> Option<Fired> {
-        let mut holds = self.holds.iter().enumerate();
-        holds.find_map(|(place, rule)| rule.fired(place, true, bindings))
-    }
-
-    fn go_in(&self, bindings: &Bindings) -> bool {
-        self.stop_in(bindings, |_| true).is_none() && self.hold_in(bindings).is_none()
-    }
-
-    fn bindings(&self, world: &World<'_>) -> Bindings {
+    fn bindings(&self, world: &World<'_>, about: About<'_>) -> Bindings {
         let now = Value::from(world.now.precise());
         let readings = self.readings.iter().filter_map(|reading| {
-            let says = reading.says(world.readings.get(&reading.id)?, &now)?;
+            let newest = world.readings.get(&reading.id);
+            let newest = world.apart.newest(&reading.id, newest, about);
+            let says = reading.says(newest?, &now)?;
             Some((reading.id.clone(), says))
         });
         let stages = world
@@ -244,6 +282,7 @@ impl Rule {
                 .and_then(|shows| three_decimals(&value(shows, bindings)?)),
             unknown: fires.is_none(),
             holds,
+            of: None,
         })
     }
 }

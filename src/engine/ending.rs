@@ -58,8 +58,14 @@ pub(super) fn finish(
     }];
     events.extend(guards::after_start(rules, slice, &ended.arm, true));
     events.extend(spending::settled(rules, slice, ended, facts.cost));
+    let [arm, stage] = rules.read_apart(ended);
     let readings = facts.readings.into_iter();
-    events.extend(readings.map(|(id, fields)| Event::Read { id, fields }));
+    events.extend(readings.map(|(id, fields)| Event::Read {
+        id,
+        fields,
+        arm: arm.map(str::to_owned),
+        stage: stage.map(str::to_owned),
+    }));
     let scoring = &rules.protocol().scoring;
     let unscored = |word| word == ScoreWord::Unjudged;
     let cause = if ending.timed_out && unscored(scoring.on_timeout) {

@@ -162,6 +162,12 @@ pub enum Event {
         id: String,
         /// Its fields.
         fields: Map<String, Value>,
+        /// The arm whose run observed it, where a stop is about one arm alone.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        arm: Option<String>,
+        /// The stage whose run observed it, where a stop is about one stage alone.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        stage: Option<String>,
     },
     /// The switch says something else than before.
     Switched {

@@ -152,8 +152,16 @@ pub fn evolve(slice: &mut Slice, at: Time, event: &Event) {
             let key = FactKey::Ledger(*budget, per.clone());
             slice.set_fact(key, Fact::Ledger(ledger.clone()));
         }
-        Event::Read { id, fields } => {
-            slice.standing.readings.insert(id.clone(), fields.clone());
+        Event::Read {
+            id,
+            fields,
+            arm,
+            stage,
+        } => {
+            let standing = &mut slice.standing;
+            let before = standing.readings.insert(id.clone(), fields.clone());
+            let of = [arm.as_deref(), stage.as_deref()];
+            standing.apart.take(id, before.as_ref(), fields, of);
         }
         Event::Switched { text } => slice.standing.switch = text.as_deref().into(),
         Event::Preflighted { arm, status } => {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::blocks;
 use super::command::Executed;
-use super::conditions::{self, Fired, World};
+use super::conditions::{self, Fired, Whom, World};
 use super::decide::Ruling;
 use super::durations;
 use super::event::Event;
@@ -21,7 +21,8 @@ use super::rules::{Phase, Rules};
 use super::slice::{Slice, SwitchSaid};
 use super::spending;
 use crate::protocol::frame::Task;
-use crate::protocol::model::{Stop, StopAt};
+use crate::protocol::model::{Stop, StopAt, StopScope};
+use crate::protocol::plan::Slot;
 use crate::units::Time;
 
 /// Passes a start through the guards before its slot is looked for; returns what the task is for
@@ -53,8 +54,16 @@ pub(super) fn admissible(
     let phase = lock(rules, slice, &task)?;
     readiness(rules, slice)?;
     probes(rules, slice)?;
-    conditions(rules, slice, at, executed == &Executed::Here)?;
-    stage(rules, slice, phase, listed, at)?;
+    let in_session = executed == &Executed::Here;
+    let slot = asked(rules, slice, (phase, listed), at, in_session);
+    let of_stage = slot.and_then(|slot| rules.protocol().stages.get(slot.stage));
+    let of_stage = of_stage.map(|stage| stage.id.as_str());
+    let whom = Whom {
+        arms: &[arm],
+        stages: of_stage.as_slice(),
+    };
+    conditions(rules, slice, whom, at, |stop| looks(stop, in_session))?;
+    stage(rules, slice, slot, at)?;
     cutoff(rules, at)?;
     spending::guard(rules, slice, &task.id, arm, false)?;
     Ok(Some((phase, listed)))
@@ -64,8 +73,60 @@ pub(super) fn admissible(
 pub(super) fn session(rules: &Rules, slice: &Slice, at: Time) -> Ruling {
     switch(rules, slice)?;
     preflight::session(rules.protocol())?;
-    conditions(rules, slice, at, false)?;
+    let arms: Vec<&str> = preflight::direct(rules.protocol())
+        .map(|arm| arm.id.as_str())
+        .collect();
+    let stages = under_way(rules, slice, at);
+    let whom = Whom {
+        arms: &arms,
+        stages: &stages,
+    };
+    // What is about one arm or stage and is looked at when it starts leaves the others to be executed.
+    let looks = |stop: &Stop| stop.scope == StopScope::Study || stop.at == StopAt::Session;
+    conditions(rules, slice, whom, at, looks)?;
     Ok(Vec::new())
+}
+
+/// Returns the slot that a start would fill, where there are stages: the first that is not taken.
+/// Those of a stage that is stopped are passed over if one may start after them.
+fn asked(
+    rules: &Rules,
+    slice: &Slice,
+    (phase, arm): (Phase, usize),
+    at: Time,
+    in_session: bool,
+) -> Option<Slot> {
+    let staged = !rules.protocol().stages.is_empty();
+    if !staged || !phase.confirmatory || rules.goes_by_counts() {
+        return None;
+    }
+    let plan = rules.plan_of(slice, true);
+    let mut free = lanes::free(slice, &plan, phase, arm);
+    let first = free.next()?;
+    if stopped_stage(rules, slice, first.stage, at, in_session).is_none() {
+        return Some(first);
+    }
+    let may_start = |slot: &Slot| may_start(rules, slice, slot.stage, at, in_session);
+    Some(free.find(may_start).unwrap_or(first))
+}
+
+/// Returns the stages that are open and not complete, where a stop is about one stage alone.
+fn under_way<'r>(rules: &'r Rules, slice: &Slice, at: Time) -> Vec<&'r str> {
+    if !rules.stops_one(StopScope::Stage) {
+        return Vec::new();
+    }
+    let complete = complete(rules, slice);
+    let stages = rules.protocol().stages.iter().enumerate();
+    let stages = stages.filter(|(place, stage)| {
+        complete.get(&stage.id) == Some(&false) && is_open(rules, slice, *place, at)
+    });
+    stages.map(|(_, stage)| stage.id.as_str()).collect()
+}
+
+/// Returns whether a start looks at a stop; in a session those that are looked at when it begins have
+/// been passed.
+fn looks(stop: &Stop, in_session: bool) -> bool {
+    !in_session || stop.at == StopAt::Start
 }
 
 /// Returns the rule that has ended the study before all its slots had, if one has.
@@ -115,25 +176,25 @@ fn probes(rules: &Rules, slice: &Slice) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Asks the stops, then the holds; `in_session` where those that are looked at when a session begins
-/// have been passed.
-fn conditions(rules: &Rules, slice: &Slice, at: Time, in_session: bool) -> Result<(), Refusal> {
+/// Asks the stops that are looked at, then the holds.
+fn conditions(
+    rules: &Rules,
+    slice: &Slice,
+    whom: Whom<'_>,
+    at: Time,
+    looks: impl Fn(&Stop) -> bool,
+) -> Result<(), Refusal> {
     let protocol = rules.protocol();
     if protocol.stops.is_empty() && protocol.holds.is_empty() {
         return Ok(());
     }
     let complete = complete(rules, slice);
-    let world = World {
-        readings: &slice.standing.readings,
-        complete: &complete,
-        now: at,
-    };
+    let world = world(slice, &complete, at);
     let broken = |error: &str| Refusal::BadReading {
         why: error.to_owned(),
     };
     let conditions = rules.conditions().map_err(broken)?;
-    let looks = |stop: &Stop| !in_session || stop.at == StopAt::Start;
-    match conditions.stop(&world, looks) {
+    match conditions.stop(&world, whom, looks) {
         Some(fired) => Err(refused("stops", fired)),
         None => match conditions.hold(&world) {
             Some(fired) => Err(refused("holds", fired)),
@@ -142,12 +203,57 @@ fn conditions(rules: &Rules, slice: &Slice, at: Time, in_session: bool) -> Resul
     }
 }
 
+/// Returns what conditions may read.
+fn world<'a>(slice: &'a Slice, complete: &'a BTreeMap<String, bool>, at: Time) -> World<'a> {
+    World {
+        readings: &slice.standing.readings,
+        apart: &slice.standing.apart,
+        complete,
+        now: at,
+    }
+}
+
+/// Returns the refusal of the stop that is about this stage alone, if one fires for it.
+pub(super) fn stopped_stage(
+    rules: &Rules,
+    slice: &Slice,
+    stage: usize,
+    at: Time,
+    in_session: bool,
+) -> Option<Refusal> {
+    if !rules.stops_one(StopScope::Stage) {
+        return None;
+    }
+    let stages = [rules.protocol().stages.get(stage)?.id.as_str()];
+    let complete = complete(rules, slice);
+    let whom = Whom {
+        arms: &[],
+        stages: &stages,
+    };
+    let of_stage = |stop: &Stop| stop.scope == StopScope::Stage && looks(stop, in_session);
+    let conditions = rules.conditions().ok()?;
+    let fired = conditions.stop(&world(slice, &complete, at), whom, of_stage)?;
+    Some(refused("stops", fired))
+}
+
+/// Returns whether slots of a stage may start: it is open, and no stop is about it alone and fires.
+pub(super) fn may_start(
+    rules: &Rules,
+    slice: &Slice,
+    stage: usize,
+    at: Time,
+    in_session: bool,
+) -> bool {
+    is_open(rules, slice, stage, at) && stopped_stage(rules, slice, stage, at, in_session).is_none()
+}
+
 fn refused(table: &str, fired: Fired) -> Refusal {
     if fired.holds {
         return Refusal::Held {
             table: table.to_owned(),
             rule: fired.rule,
             id: fired.id,
+            of: fired.of,
             until: fired.until,
             shows: fired.shows,
             unknown: fired.unknown,
@@ -157,6 +263,7 @@ fn refused(table: &str, fired: Fired) -> Refusal {
         table: table.to_owned(),
         rule: fired.rule,
         id: fired.id,
+        of: fired.of,
         shows: fired.shows,
         unknown: fired.unknown,
     }
@@ -204,15 +311,11 @@ fn switch(rules: &Rules, slice: &Slice) -> Result<(), Refusal> {
 }
 
 /// Refuses a slot whose stage is not open, and one that begins a block which would not end in time.
-fn stage(rules: &Rules, slice: &Slice, phase: Phase, arm: usize, at: Time) -> Result<(), Refusal> {
-    let staged = !rules.protocol().stages.is_empty();
-    if !staged || !phase.confirmatory || rules.goes_by_counts() {
-        return Ok(());
-    }
-    let plan = rules.plan_of(slice, true);
-    let Some(next) = lanes::next_of(slice, &plan, phase, arm) else {
+fn stage(rules: &Rules, slice: &Slice, slot: Option<Slot>, at: Time) -> Result<(), Refusal> {
+    let Some(next) = slot else {
         return Ok(());
     };
+    let plan = rules.plan_of(slice, true);
     let stage = &rules.protocol().stages[next.stage];
     let place = next.stage;
     let id = || stage.id.clone();
@@ -239,11 +342,16 @@ pub(super) fn read(rules: &Rules, slice: &Slice, id: &str, fields: &Map<String, 
     };
     let fields = Value::Object(fields.clone());
     let fields = conditions::read(reading, &fields).map_err(bad)?;
-    if slice.standing.readings.get(id) == Some(&fields) {
+    let standing = &slice.standing;
+    if standing.readings.get(id) == Some(&fields) && !standing.apart.has(id) {
         return Ok(Vec::new());
     }
-    let id = id.to_owned();
-    Ok(vec![Event::Read { id, fields }])
+    Ok(vec![Event::Read {
+        id: id.to_owned(),
+        fields,
+        arm: None,
+        stage: None,
+    }])
 }
 
 /// Returns whether a stage of the plan is open.
@@ -253,11 +361,7 @@ pub(super) fn is_open(rules: &Rules, slice: &Slice, stage: usize, at: Time) -> b
         return true;
     }
     let complete = complete(rules, slice);
-    let world = World {
-        readings: &slice.standing.readings,
-        complete: &complete,
-        now: at,
-    };
+    let world = world(slice, &complete, at);
     let conditions = rules.conditions();
     conditions.is_ok_and(|conditions| conditions.opens(stage, &world))
 }

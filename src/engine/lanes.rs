@@ -1,7 +1,7 @@
 //! The order by plan: one slot may start, the earliest that nothing stands before.
 //!
 //! Slots that follow one another form a lane. Blocks that were voided come first, then the plan's
-//! order; a stage that is not open is passed over.
+//! order; a stage that is not open, or is stopped, is passed over.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ pub(super) fn slot(
     phase: Phase,
     arm: usize,
     task: &str,
-    is_open: impl Fn(usize) -> bool,
+    may_start: impl Fn(usize) -> bool,
 ) -> Result<Place, Refusal> {
     let plan = rules.plan_of(slice, phase.confirmatory);
     let used = || Refusal::SlotsUsed {
@@ -31,7 +31,7 @@ pub(super) fn slot(
     if !phase.confirmatory {
         return pilot_slot(slice, &plan, wanted).ok_or_else(used);
     }
-    let earliest = earliest(rules, slice, &plan, is_open).map(|turn| turn.position);
+    let earliest = earliest(rules, slice, &plan, may_start).map(|turn| turn.position);
     match earliest {
         Some(position) if wanted.clone().any(|wanted| wanted == position) => {
             Ok(place(slice, &plan, 0, position))
@@ -48,10 +48,15 @@ fn positions(plan: &Plan, phase: Phase, arm: usize) -> impl Iterator<Item = u64>
     (0..plan.repeats()).map(move |repeat| plan.position(phase.index, repeat, arm as u64))
 }
 
-/// Returns the first slot of an arm on a task that is not taken.
-pub(super) fn next_of(slice: &Slice, plan: &Plan, phase: Phase, arm: usize) -> Option<Slot> {
-    let next = positions(plan, phase, arm).find(|position| !is_taken(slice, plan, *position));
-    next.map(|position| plan.slot(position))
+/// Returns the slots of an arm on a task that are not taken.
+pub(super) fn free<'a>(
+    slice: &'a Slice,
+    plan: &'a Plan,
+    phase: Phase,
+    arm: usize,
+) -> impl Iterator<Item = Slot> + 'a {
+    let free = positions(plan, phase, arm).filter(|position| !is_taken(slice, plan, *position));
+    free.map(|position| plan.slot(position))
 }
 
 /// Pilots know no order: the first slot of the arm on the task that is not taken.
@@ -72,13 +77,13 @@ pub(super) fn earliest(
     rules: &Rules,
     slice: &Slice,
     plan: &Plan,
-    is_open: impl Fn(usize) -> bool,
+    may_start: impl Fn(usize) -> bool,
 ) -> Option<Turn> {
     let one_by_one = rules.protocol().allocation.serial == Serial::Study;
     if one_by_one && slice.standing.slots_open > 0 {
         return None;
     }
-    let stages = (0..plan.stages()).filter(|stage| is_open(*stage));
+    let stages = (0..plan.stages()).filter(|stage| may_start(*stage));
     let turns = stages.flat_map(|stage| {
         let waiting = slice.ready_after(stage, None).map(|(turn, _)| turn);
         [waiting, unopened(slice, plan, stage)]

@@ -17,13 +17,14 @@
 //!
 //! The rules that need no slice stand by themselves: who may write (`actors`), what follows an attempt
 //! (`attempts`), how long to wait (`backoff`), what may be spent (`budget`), when readings let starts
-//! through (`conditions`), whether a block ends in time (`fits`), what preflights (`preflight`) and
+//! through (`conditions`, of an arm or a stage by what is kept `apart`), whether a block ends in time (`fits`), what preflights (`preflight`) and
 //! probes (`probes`) say.
 //!
 //! A protocol is sound if it passed its check and what its rules can lead to: [`modelcheck`] plays
 //! it, and [`sound`] tells what was found as defects.
 
 pub mod actors;
+pub mod apart;
 pub mod attempts;
 pub mod away;
 pub mod backoff;

@@ -57,7 +57,7 @@ impl Facts {
                     facts.cost = *cost;
                 }
                 Event::Tallied { error, .. } => facts.error = *error,
-                Event::Read { id, fields } => {
+                Event::Read { id, fields, .. } => {
                     facts.readings.insert(id.clone(), fields.clone());
                 }
                 _ => {}

@@ -108,6 +108,9 @@ pub enum Refusal {
         rule: usize,
         /// Its id.
         id: String,
+        /// The arm or the stage that it has fired for, where it is about one alone.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        of: Option<String>,
         /// The figure that is shown beside it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         shows: Option<String>,
@@ -122,6 +125,9 @@ pub enum Refusal {
         rule: usize,
         /// Its id.
         id: String,
+        /// The arm or the stage that it is about, where that is one alone.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        of: Option<String>,
         /// Until when; none where nobody can tell.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until: Option<Time>,

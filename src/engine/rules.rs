@@ -11,9 +11,9 @@ pub use super::frame::Phase;
 use super::frame::{Extent, Frame, FramedKey, Held};
 use super::observation::Observer;
 use super::scoring::Scorer;
-use super::slice::{Slice, Standing};
+use super::slice::{Run, Slice, Standing};
 use crate::protocol::frame::{self, Task};
-use crate::protocol::model::{OrderBy, Protocol, SplitKind};
+use crate::protocol::model::{OrderBy, Protocol, SplitKind, StopScope};
 use crate::protocol::plan::Plan;
 use crate::protocol::registration::Registration;
 use crate::units::{Digest, Time};
@@ -284,6 +284,25 @@ impl Rules {
     /// Returns the plan of the pilot tasks.
     pub fn pilot_plan(&self) -> &Plan {
         &self.pilot
+    }
+
+    /// Returns whether a stop is about one arm, or one stage, alone.
+    pub fn stops_one(&self, scope: StopScope) -> bool {
+        let mut stops = self.protocol().stops.iter();
+        stops.any(|stop| stop.scope == scope)
+    }
+
+    /// Returns the arm and the stage of which a run says something, where a stop asks for that.
+    pub fn read_apart<'a>(&'a self, run: &'a Run) -> [Option<&'a str>; 2] {
+        let Some(place) = run.place else {
+            return [None, None];
+        };
+        let staged = place.lane.is_registered() && self.stops_one(StopScope::Stage);
+        let stage = self.protocol().stages.get(place.stage);
+        [
+            self.stops_one(StopScope::Arm).then_some(run.arm.as_str()),
+            stage.filter(|_| staged).map(|stage| stage.id.as_str()),
+        ]
     }
 
     /// Returns whether a live run has passed its deadline; the deadline itself is past.

@@ -8,6 +8,7 @@ use std::ops::Bound;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::apart::Apart;
 use super::away::Away;
 use super::budget::Cost;
 use super::command::{Cause, Clock, Ending, Evidence, Executed, Execution};
@@ -94,6 +95,9 @@ pub struct Standing {
     /// The newest reading of each kind, whole.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub readings: BTreeMap<String, Map<String, Value>>,
+    /// What was read of arms and stages apart, where a stop asks for that.
+    #[serde(default, skip_serializing_if = "Apart::is_empty")]
+    pub apart: Apart,
     /// What was found of each arm before anything starts.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub preflight: BTreeMap<String, String>,

@@ -5,7 +5,7 @@ use super::modelcheck::{self, History, Model, Weakness};
 use crate::protocol::check::{self, Checked};
 use crate::protocol::defect::{Code, Defect, Place};
 use crate::protocol::folder::Folder;
-use crate::protocol::model::{BudgetMax, BudgetPer, ErrorsIn, OrderBy, Protocol, Voids};
+use crate::protocol::model::{BudgetMax, BudgetPer, ErrorsIn, OrderBy, Protocol, StopScope, Voids};
 use crate::protocol::source::{Source, line_of};
 
 /// Checks a protocol file and plays it; returns every defect, in the order of the file.
@@ -30,7 +30,7 @@ pub fn play(text: &str, checked: &Checked) -> Result<Model, Vec<Defect>> {
     };
     let defects = Weakness::ALL.into_iter().filter_map(|weakness| {
         let named = protocol.limitations.contains_key(weakness.code().text());
-        let starves = starving_budget(protocol).filter(|_| weakness == Weakness::CanGetStuck);
+        let starves = starving(protocol).filter(|_| weakness == Weakness::CanGetStuck);
         match (model.findings.get(&weakness), named) {
             (Some(history), false) => Some(found(weakness, protocol, history, &lines)),
             (None, false) => starves.map(starved),
@@ -78,23 +78,58 @@ fn found(weakness: Weakness, protocol: &Protocol, history: &History, lines: &Lin
     }
 }
 
-/// Returns the budget that can refuse one slot for good and not the others: what comes after it in
-/// the order waits for it. One of the whole study ends the study instead.
-fn starving_budget(protocol: &Protocol) -> Option<usize> {
-    let mut budgets = protocol.budgets.iter();
-    budgets.position(|budget| {
+/// Returns the rule that can refuse one slot as long as may be and not the others: what comes after it
+/// in the order waits for it. A budget or a stop of the whole study ends all of it instead.
+fn starving(protocol: &Protocol) -> Option<Why> {
+    let budget = protocol.budgets.iter().position(|budget| {
         budget.per != BudgetPer::Study || matches!(budget.max, BudgetMax::Count(_))
+    });
+    let budget = budget.map(|budget| Why {
+        place: format!("/budgets/{budget}"),
+        message: "once this budget is spent, the slot that comes next never starts, and those after it wait for it",
+        label: None,
+        way_out: "a budget of the cost of the whole study ends the study, and `per_slot` limits attempts",
+    });
+    budget.or_else(|| starving_stop(protocol))
+}
+
+/// Returns the stop of an arm, which others wait for in the order; or of a stage, where another opens
+/// by how far stages have come.
+fn starving_stop(protocol: &Protocol) -> Option<Why> {
+    let waits = |scope: StopScope| match scope {
+        StopScope::Study => false,
+        StopScope::Arm => true,
+        StopScope::Stage => {
+            let mut opens = protocol
+                .stages
+                .iter()
+                .filter_map(|stage| stage.opens.as_ref());
+            opens.any(|opens| opens.contains("stages"))
+        }
+    };
+    let mut stops = protocol.stops.iter();
+    let stop = stops.position(|stop| waits(stop.scope))?;
+    let message = match protocol.stops[stop].scope {
+        StopScope::Stage => {
+            "as long as this stop fires for a stage, the stage is never complete, and those that open by that wait for it"
+        }
+        _ => {
+            "as long as this stop fires for an arm, the slot of the arm never starts, and those after it in the order wait for it"
+        }
+    };
+    Some(Why {
+        place: format!("/stops/{stop}/scope"),
+        message,
+        label: None,
+        way_out: "scope = \"study\" stops the whole study",
     })
 }
 
-fn starved(budget: usize) -> Defect {
-    let message = "once this budget is spent, the slot that comes next never starts, and those after it wait for it";
-    let way_out =
-        "a budget of the cost of the whole study ends the study, and `per_slot` limits attempts";
+fn starved(why: Why) -> Defect {
     let code = Weakness::CanGetStuck.code();
     Defect {
-        note: Some(check::way_out(way_out, code)),
-        ..Defect::new(code, Place::Key(format!("/budgets/{budget}")), message)
+        note: Some(check::way_out(why.way_out, code)),
+        ..Defect::new(code, Place::Key(why.place), why.message)
     }
 }
 

@@ -46,10 +46,10 @@ pub fn peek(rules: &Rules, slice: &Slice, at: Time) -> Peek {
     if rules.goes_by_counts() {
         return peek_by_counts(rules, slice, at);
     }
-    let is_open = |stage| guards::is_open(rules, slice, stage, at);
-    let earliest = lanes::earliest(rules, slice, &plan, is_open);
+    let may_start = |stage| guards::may_start(rules, slice, stage, at, true);
+    let earliest = lanes::earliest(rules, slice, &plan, may_start);
     let Some(position) = earliest.map(|turn| turn.position) else {
-        return closed_stage(rules, slice, &plan).map_or(Peek::Wait, Peek::Refused);
+        return closed_stage(rules, slice, &plan, at).map_or(Peek::Wait, Peek::Refused);
     };
     let Some(next) = lanes::next_at(rules, slice, true, position) else {
         return Peek::Wait;
@@ -60,10 +60,14 @@ pub fn peek(rules: &Rules, slice: &Slice, at: Time) -> Peek {
     }
 }
 
-/// Returns that the stage is closed whose slot would come next.
-fn closed_stage(rules: &Rules, slice: &Slice, plan: &Plan) -> Option<Refusal> {
-    let turn = lanes::earliest(rules, slice, plan, |_| true)?;
-    let place = turn.stage;
+/// Returns that the stage is stopped, or closed, whose slot would come next.
+fn closed_stage(rules: &Rules, slice: &Slice, plan: &Plan, at: Time) -> Option<Refusal> {
+    let is_open = |stage| guards::is_open(rules, slice, stage, at);
+    let stopped = lanes::earliest(rules, slice, plan, is_open);
+    if let Some(turn) = stopped {
+        return guards::stopped_stage(rules, slice, turn.stage, at, true);
+    }
+    let place = lanes::earliest(rules, slice, plan, |_| true)?.stage;
     let stage = rules.protocol().stages.get(place)?.id.clone();
     Some(Refusal::StageClosed { stage, place })
 }
@@ -80,7 +84,9 @@ fn peek_by_counts(rules: &Rules, slice: &Slice, at: Time) -> Peek {
                 let arm = arm.id.clone();
                 return Peek::Start(Next { task, arm });
             }
-            Err(refusal) if refusal.is_hold() => held = Some(refusal),
+            Err(refusal) if refusal.is_hold() || matches!(refusal, Refusal::StopFired { .. }) => {
+                held = Some(refusal);
+            }
             Err(_) => {}
         }
     }
@@ -155,7 +161,8 @@ pub(super) fn admit(
 ) -> Result<Admitted, Refusal> {
     let place = match guards::admissible(rules, slice, task, arm, executed, at)? {
         Some((phase, listed)) => {
-            let place = slot(rules, slice, phase, listed, task, at)?;
+            let in_session = executed == &Executed::Here;
+            let place = slot(rules, slice, (phase, listed), task, at, in_session)?;
             // Whether it is a rerun shows once the slot is known.
             spending::guard(rules, slice, task, arm, place.attempt > 1)?;
             Some(place)
@@ -218,15 +225,15 @@ pub(super) fn commit(
 fn slot(
     rules: &Rules,
     slice: &Slice,
-    phase: Phase,
-    arm: usize,
+    (phase, arm): (Phase, usize),
     task: &str,
     at: Time,
+    in_session: bool,
 ) -> Result<Place, Refusal> {
     outage::guard(rules, slice, at)?;
     if rules.goes_by_counts() {
         return counts::slot(rules, slice, phase, arm, task, at);
     }
-    let is_open = |stage| guards::is_open(rules, slice, stage, at);
-    lanes::slot(rules, slice, phase, arm, task, is_open)
+    let may_start = |stage| guards::may_start(rules, slice, stage, at, in_session);
+    lanes::slot(rules, slice, phase, arm, task, may_start)
 }

@@ -47,6 +47,8 @@ pub struct Design {
     pub by_counts: bool,
     /// Stages: how many repeats each has, and when it opens; without any the plan is one.
     pub stages: Vec<(u32, Opens)>,
+    /// The margin by which a block of each stage but the first must fit before the cut-off.
+    pub fits: Option<(u64, u64)>,
     /// Conditions on the reading `quota`, if there is one.
     pub stops: Vec<Gate>,
     pub holds: Vec<Gate>,
@@ -110,6 +112,7 @@ impl Default for Design {
             outage: None,
             by_counts: false,
             stages: Vec::new(),
+            fits: None,
             stops: Vec::new(),
             holds: Vec::new(),
             expires: false,
@@ -268,7 +271,7 @@ impl Design {
             arms: self.arm_ids().into_iter().map(arm).collect(),
             controls: self.control_ids().into_iter().map(control).collect(),
             allocation: self.allocation(),
-            stages: gates::stages(&self.stages),
+            stages: gates::stages(&self.stages, self.fits),
             attempts: Attempts {
                 per_slot: self.per_slot,
                 rerun: self.rerun.clone(),

@@ -129,11 +129,15 @@ fn no(refusal: &Refusal) -> String {
         Refusal::ArmTurn { before, need, has } => {
             format!("{code}, before {before} {need} {has}")
         }
-        Refusal::Held { until, unknown, .. } => {
+        Refusal::Held {
+            until, unknown, of, ..
+        } => {
             let until = until.map_or(0, |until| until.0);
-            format!("held {code} {until} {unknown}")
+            format!("held {code} {until} {unknown}{}", for_one(of.as_deref()))
         }
-        Refusal::StopFired { unknown, .. } => format!("stopped {code} {unknown}"),
+        Refusal::StopFired { unknown, of, .. } => {
+            format!("stopped {code} {unknown}{}", for_one(of.as_deref()))
+        }
         Refusal::StageClosed { stage, .. } => format!("{code} {stage}"),
         Refusal::NotReady { arm, status } => {
             format!("{code} {arm} {}", status.as_deref().unwrap_or("none"))
@@ -156,4 +160,9 @@ fn no(refusal: &Refusal) -> String {
         }
         other => refused(other),
     }
+}
+
+/// Says which arm or stage alone a condition is about.
+pub fn for_one(of: Option<&str>) -> String {
+    of.map_or(String::new(), |of| format!(" for {of}"))
 }

@@ -1,9 +1,10 @@
 //! The conditions of a built study on what the world reports: one reading, `quota`.
 
 use prereg::protocol::model::{
-    FieldKind, Hold, Observation, Probe, ProbeFormat, Reading, ReadingFrom, Stage, Stop, StopAt,
-    StopScope, UnknownStop,
+    Estimate, FieldKind, Fits, Hold, Observation, Probe, ProbeFormat, Reading, ReadingFrom, Stage,
+    Stop, StopAt, StopScope, UnknownStop,
 };
+use prereg::units::Ratio;
 use serde_json::json;
 
 /// A stop or a hold that fires at some level of the quota.
@@ -13,6 +14,8 @@ pub struct Gate {
     pub level: i64,
     /// Whether it is looked at when a session begins.
     pub at_session: bool,
+    /// What a stop is about; a hold is about the study.
+    pub scope: StopScope,
     pub unknown: UnknownStop,
 }
 
@@ -30,7 +33,11 @@ pub enum Opens {
 }
 
 /// Returns stages, called `s1`, `s2`, ….
-pub fn stages(stages: &[(u32, Opens)]) -> Vec<Stage> {
+pub fn stages(stages: &[(u32, Opens)], margin: Option<(u64, u64)>) -> Vec<Stage> {
+    let fits = |(num, den)| Fits {
+        margin: Ratio { num, den },
+        estimate: Estimate::MedianCompleteBlock,
+    };
     let places = stages.iter().enumerate();
     let before = |i: usize| format!("stages['s{i}'].complete");
     let stages = places.map(|(i, (repeats, opens))| Stage {
@@ -42,7 +49,8 @@ pub fn stages(stages: &[(u32, Opens)]) -> Vec<Stage> {
             Opens::ThenIfGo => Some(format!("{} && gates.go", before(i))),
             Opens::Below(level) => Some(format!("readings.quota.level < {level}")),
         },
-        fits: None,
+        // Without a complete block there is no estimate, and the first stage would never start.
+        fits: margin.filter(|_| i > 0).map(fits),
     });
     stages.collect()
 }
@@ -67,7 +75,7 @@ pub fn stop(gate: &Gate) -> Stop {
         id: gate.id.to_owned(),
         when: when(gate),
         shows: None,
-        scope: StopScope::Study,
+        scope: gate.scope,
         at: match gate.at_session {
             true => StopAt::Session,
             false => StopAt::Start,

@@ -6,8 +6,8 @@ use prereg::engine::event::{Event, Place};
 use super::random::{Random, any_drafts, any_move, any_pause};
 use super::{Draft, Given, Move, World};
 
-/// Some 20,000 moves: a law is held against each of them.
-const STUDIES: u64 = 70;
+/// 10,008 histories of some 25 moves each: a law is held against every one of them.
+const STUDIES: u64 = 834;
 const HISTORIES: u64 = 12;
 
 /// Plays histories; hands each move to a function: the world before it, the move, what came of it,

@@ -127,6 +127,7 @@ pub fn any_drafts(random: &mut Random) -> [Design; 2] {
             budgets: first.budgets.clone(),
             outage: first.outage.clone(),
             stages: first.stages.clone(),
+            fits: first.fits,
             by_counts: first.by_counts,
             arms: first.arms,
             order: first.order,

@@ -3,9 +3,9 @@
 use prereg::engine::slice::State;
 use prereg::protocol::model::{
     ArmsOrder, Axis, Budget, BudgetCounts, BudgetMax, BudgetPer, BudgetUnknown, CauseWord,
-    ErrorsIn, Outage, OutageWindow, ScoreWord, UnknownStop, Voids,
+    ErrorsIn, Outage, OutageWindow, ScoreWord, StopScope, UnknownStop, Voids,
 };
-use prereg::units::{Money, Share, Time};
+use prereg::units::{Micros, Money, Share, Time};
 
 use super::design::{Design, HOUR};
 use super::gates::{Gate, Opens};
@@ -70,9 +70,32 @@ pub fn any_rules(random: &mut Random, plain: Design) -> Design {
         ..plain
     };
     let ruled = ruled.with_task_first(grows);
-    match random.chance(4) {
-        true => in_weather(random, ruled),
-        false => ruled,
+    match random.below(10) {
+        0..=3 => in_weather(random, ruled),
+        4 => against_time(random, ruled),
+        _ => ruled,
+    }
+}
+
+/// Leaves what refuses starts out, in stages whose blocks must fit before a cut-off.
+fn against_time(random: &mut Random, ruled: Design) -> Design {
+    let hours = 2 + random.below(12) as u64;
+    Design {
+        tasks: 1 + random.below(2),
+        pilots: 0,
+        arms: 2,
+        by_counts: false,
+        open: false,
+        grows: false,
+        endless: false,
+        stages: vec![
+            (1, Opens::Now),
+            (1, *random.pick(&[Opens::Now, Opens::Then])),
+        ],
+        fits: Some(*random.pick(&[(1, 1), (11, 10), (1, 3)])),
+        cutoff: Some(Time(1_000_000).plus(Micros(HOUR.0 * hours))),
+        runs_max: 2 + random.below(3) as u32,
+        ..ruled.unhindered()
     }
 }
 
@@ -146,6 +169,7 @@ fn any_gates(random: &mut Random, ids: [&'static str; 2]) -> Vec<Gate> {
                 id,
                 level: 7 + random.below(4) as i64,
                 at_session: random.chance(5),
+                scope: *random.pick(&[StopScope::Study, StopScope::Arm, StopScope::Stage]),
                 unknown: *random.pick(&[
                     UnknownStop::Go,
                     UnknownStop::Go,

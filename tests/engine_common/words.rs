@@ -65,6 +65,15 @@ pub fn read(text: &str) -> Move {
         ["breaker", hand] => Move::Breaker(*hand == "open"),
         ["conclude"] => Move::Conclude,
         ["unblind"] => Move::Unblind,
+        ["observe", run, level] => Move::End(
+            number(run),
+            How {
+                level: Some(number(level) as i64),
+                ..How::default()
+            },
+        ),
+        ["quota", level] => Move::Read(Some(number(level) as i64), None),
+        ["session"] => Move::Session,
         ["stop", run] => Move::End(number(run), How::error()),
         ["void", block] => Move::Void(number(block)),
         ["retry", run] => Move::Retry(number(run)),

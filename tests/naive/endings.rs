@@ -1,10 +1,10 @@
 //! Families 4, 6 and 9: how runs end, are scored, are closed and become void.
 
 use prereg::engine::command::Cause;
-use prereg::protocol::model::{ScoreWord, Voids};
+use prereg::protocol::model::{ScoreWord, StopScope, Voids};
 use prereg::units::Time;
 
-use super::facts::{Block, Fact, Run, hour, runs};
+use super::facts::{Block, Fact, Of, Run, hour, runs};
 use super::plan::{block, blocks};
 use super::slots::{Standing, is_of};
 use super::{Answer, Naive};
@@ -49,6 +49,20 @@ impl Naive {
         let plan = self.plan_over(&self.drawn());
         let slot = plan.iter().find(|slot| is_of(run, 0, slot))?;
         Some(block(self.design(), slot))
+    }
+
+    /// CHOICE: what a run of an arm observed says something of its arm and of its stage; of a control or
+    /// a pilot's stage there is none, so that says something of all.
+    fn says_of(&self, run: u64) -> Of {
+        let run = self.run_of(run);
+        let asked = |scope| self.design().stops.iter().any(|gate| gate.scope == scope);
+        let plan = self.plan_over(&self.drawn());
+        let slot = plan.iter().find(|slot| is_of(&run, 0, slot));
+        let staged = !self.design().stages.is_empty() && asked(StopScope::Stage);
+        Of {
+            arm: (!run.what.control && asked(StopScope::Arm)).then(|| run.what.arm.clone()),
+            stage: slot.filter(|_| staged).map(|slot| slot.stage),
+        }
     }
 
     pub(super) fn slots_ended(&self) -> u64 {
@@ -101,7 +115,8 @@ impl Naive {
             said.extend(self.ledgers(&what.task, &what.arm));
         }
         if how.level.is_some() {
-            said.extend(self.take(how.level, None)?);
+            let of = self.says_of(run);
+            said.extend(self.take(how.level, None, of)?);
         }
         let unscored = |word| word == ScoreWord::Unjudged;
         let cause = if how.timed_out && unscored(self.design().on_timeout) {

@@ -30,16 +30,26 @@ pub(crate) enum Fact {
     /// A rule ended the study.
     Stopped,
     Switch(Option<String>),
-    Read(Option<i64>, Option<Time>),
+    /// What was read, and of whom alone it says something.
+    Read(Option<i64>, Option<Time>, Of),
     Preflight(String, String),
     Probe(Option<String>),
     Checked(u64),
+    /// How long a complete block took, and its number.
+    Lasted(i64, usize),
     Added(String, i64),
     Drawn(Vec<String>),
 }
 
 /// What is complete or void together: a task, in a stage or in one repeat.
 pub(crate) type Block = (usize, String, Option<u32>);
+
+/// The arm and the stage whose run observed something, where a stop is about one of them alone.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Of {
+    pub(crate) arm: Option<String>,
+    pub(crate) stage: Option<usize>,
+}
 
 /// What was started, and for which slot; a control has none.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,7 +5,7 @@ use std::mem;
 use prereg::engine::command::Cause;
 use prereg::units::Time;
 
-use super::facts::{Fact, Run, runs};
+use super::facts::{Fact, Of, Run, runs};
 use super::{Answer, Naive};
 use crate::engine_common::design::Design;
 use crate::engine_common::words::breaker;
@@ -37,15 +37,15 @@ impl Naive {
     }
 
     pub(super) fn read(&mut self, level: Option<i64>, until: Option<Time>) -> Answer {
-        match self.is_news(&Fact::Read(level, until)) {
-            true => self.take(level, until),
+        match self.is_news(&Fact::Read(level, until, Of::default())) {
+            true => self.take(level, until, Of::default()),
             false => Ok(Vec::new()),
         }
     }
 
     /// Takes a reading, by hand or from an output, whatever was read before.
-    pub(super) fn take(&mut self, level: Option<i64>, until: Option<Time>) -> Answer {
-        self.facts.push(Fact::Read(level, until));
+    pub(super) fn take(&mut self, level: Option<i64>, until: Option<Time>, of: Of) -> Answer {
+        self.facts.push(Fact::Read(level, until, of));
         let said = level.map_or("null".to_owned(), |level| level.to_string());
         Ok(vec![format!("read {said} {}", until.is_some())])
     }

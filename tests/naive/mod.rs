@@ -9,6 +9,7 @@ mod endings;
 mod facts;
 mod gates;
 mod hands;
+mod lasting;
 mod money;
 mod plan;
 mod slots;
@@ -78,7 +79,7 @@ impl Naive {
             return "actor-not-admitted".to_owned();
         }
         let mut answers = self.notice(at, wanted);
-        answers.push(said(self.answer(at, wanted)));
+        answers.push(said(self.lasting(at, |naive| naive.answer(at, wanted))));
         answers.join("; ")
     }
 

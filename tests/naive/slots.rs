@@ -69,20 +69,45 @@ impl Naive {
         standings.collect()
     }
 
-    /// The stage of the first slot of a task and arm that may still start must be open.
-    pub(super) fn stage_of(&self, at: Time, task: &str, arm: &str) -> Result<(), String> {
+    /// The slot that a start would fill, where there are stages: the first of the task and arm that is
+    /// free. CHOICE: of a stage that is stopped none is, if one of another stage may start.
+    pub(super) fn asked(&self, at: Time, task: &str, arm: &str, here: bool) -> Option<Slot> {
+        let design = self.design();
+        let pilot = self.pilots().iter().any(|id| id == task);
+        if design.stages.is_empty() || design.by_counts || pilot {
+            return None;
+        }
         let plan = self.plan_over(&self.drawn());
         let standings = self.standings(&plan);
         let free = plan
             .iter()
             .zip(&standings)
-            .find(|(slot, standing)| slot.task == task && slot.arm == arm && is_free(**standing));
-        match free {
-            Some((slot, _)) if !self.is_open(at, slot.stage) => {
-                Err(format!("stage-closed s{}", slot.stage + 1))
-            }
-            _ => Ok(()),
+            .filter(|(slot, standing)| slot.task == task && slot.arm == arm && is_free(**standing));
+        let free: Vec<&Slot> = free.map(|(slot, _)| slot).collect();
+        let first = *free.first()?;
+        let goes =
+            |slot: &&&Slot| self.is_open(at, slot.stage) && !self.is_stopped(at, slot.stage, here);
+        match self.is_stopped(at, first.stage, here) {
+            true => free.iter().find(goes).copied().or(Some(first)).cloned(),
+            false => Some(first.clone()),
         }
+    }
+
+    /// The stage of the slot that a start would fill must be open, and its block fit.
+    pub(super) fn stage_of(
+        &self,
+        at: Time,
+        task: &str,
+        arm: &str,
+        here: bool,
+    ) -> Result<(), String> {
+        let Some(slot) = self.asked(at, task, arm, here) else {
+            return Ok(());
+        };
+        if !self.is_open(at, slot.stage) {
+            return Err(format!("stage-closed s{}", slot.stage + 1));
+        }
+        self.fits(at, &slot)
     }
 
     /// CHOICE: pilots know no order; the slots of a task and arm fill in theirs.
@@ -102,10 +127,16 @@ impl Naive {
         Ok(self.place_of(&plan, pilot, free))
     }
 
-    pub(super) fn slot(&self, at: Time, task: &str, arm: &str) -> Result<Place, String> {
+    pub(super) fn slot(
+        &self,
+        at: Time,
+        task: &str,
+        arm: &str,
+        here: bool,
+    ) -> Result<Place, String> {
         let plan = self.plan_over(&self.drawn());
         let standings = self.standings(&plan);
-        let earliest = self.earliest(at, &plan, &standings);
+        let earliest = self.earliest(at, &plan, &standings, here);
         if let Some(slot) = earliest
             && (slot.task.as_str(), slot.arm.as_str()) == (task, arm)
         {
@@ -125,11 +156,18 @@ impl Naive {
 
     /// The earliest slot that may start: in the stages that are open requeued blocks first, then the
     /// plan's order.
-    fn earliest<'p>(&self, at: Time, plan: &'p [Slot], standings: &[Standing]) -> Option<&'p Slot> {
+    fn earliest<'p>(
+        &self,
+        at: Time,
+        plan: &'p [Slot],
+        standings: &[Standing],
+        here: bool,
+    ) -> Option<&'p Slot> {
         let design = self.design();
         let again = |slot: &Slot| self.voids_of(&block(design, slot)) > 0;
         let mut order: Vec<usize> = (0..plan.len()).collect();
-        order.retain(|i| self.is_open(at, plan[*i].stage));
+        let may_start = |stage| self.is_open(at, stage) && !self.is_stopped(at, stage, here);
+        order.retain(|i| may_start(plan[*i].stage));
         order.sort_by_key(|i| (!again(&plan[*i]), *i));
         let mut waits = Vec::new();
         for (turn, i) in order.iter().enumerate() {

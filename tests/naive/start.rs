@@ -64,9 +64,9 @@ impl Naive {
         }
         self.all_ready()?;
         self.probe_agrees()?;
-        self.conditions(at, here)?;
+        self.start_conditions(at, task, arm, here)?;
         if !pilot && !design.by_counts {
-            self.stage_of(at, task, arm)?;
+            self.stage_of(at, task, arm, here)?;
         }
         if self.is_past_cutoff(at) {
             return Err("past-cutoff".to_owned());
@@ -133,7 +133,8 @@ impl Naive {
             _ => Vec::new(),
         };
         let said = noticed.into_iter().map(|run| {
-            let closed = self.expire(at, run).unwrap_or_default();
+            let closed = self.lasting(at, |naive| naive.expire(at, run));
+            let closed = closed.unwrap_or_default();
             format!("expire {run}: {}", super::sorted(closed))
         });
         said.collect()
@@ -159,7 +160,7 @@ impl Naive {
         self.guards(at, task, arm, here)?;
         let place = match self.is_control(arm) {
             true => None,
-            false => Some(self.place(at, task, arm)?),
+            false => Some(self.place(at, task, arm, here)?),
         };
         if let Some(place) = &place {
             // CHOICE: whether it is a rerun shows once the slot is known.
@@ -168,7 +169,7 @@ impl Naive {
         self.admit(at, task, arm, place)
     }
 
-    fn place(&self, at: Time, task: &str, arm: &str) -> Result<Place, String> {
+    fn place(&self, at: Time, task: &str, arm: &str, here: bool) -> Result<Place, String> {
         let outage = self.design().outage.as_ref();
         if outage.is_some_and(|rule| rule.pauses_starts) && self.is_outage(hour(at)) {
             return Err("outage-hour".to_owned());
@@ -177,7 +178,7 @@ impl Naive {
         match (self.design().by_counts, pilot) {
             (true, _) => self.rank(at, task, arm, pilot),
             (false, true) => self.pilot_slot(task, arm),
-            (false, false) => self.slot(at, task, arm),
+            (false, false) => self.slot(at, task, arm, here),
         }
     }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{LazyLock, Mutex};
 
+use prereg::engine::apart::Apart;
 use prereg::engine::blocks::{self, Block, Ending, Flag};
 use prereg::engine::conditions::{Conditions, World};
 use prereg::engine::event::{LaneId, Place};
@@ -269,6 +270,7 @@ pub(super) fn phase2_allowed(case: &Value) -> Value {
         1,
         &World {
             readings: &BTreeMap::from([("launch".to_owned(), launch)]),
+            apart: &Apart::default(),
             complete: &BTreeMap::from([("phase-1".to_owned(), complete)]),
             now: Time(0),
         },

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use prereg::engine::conditions::{self, Conditions, Fired, World};
+use prereg::engine::apart::Apart;
+use prereg::engine::conditions::{self, Conditions, Fired, Whom, World};
 use prereg::protocol::model::{FieldKind, Protocol, Reading, StopAt};
 use prereg::units::Time;
 use serde_json::{Map, Value, json};
@@ -58,6 +59,7 @@ fn ask<T>(id: &str, newest: Option<&Fields>, now: Time, asked: impl FnOnce(&Worl
     let newest = newest.map(|fields| (id.to_owned(), fields.clone()));
     asked(&World {
         readings: &newest.into_iter().collect(),
+        apart: &Apart::default(),
         complete: &BTreeMap::new(),
         now,
     })
@@ -80,7 +82,7 @@ pub(super) fn quota_gate(case: &Value) -> Value {
     let fired = ask("quota", said.as_ref(), Time(0), |world| {
         let stop = study
             .conditions
-            .stop(world, |stop| stop.at == StopAt::Start);
+            .stop(world, Whom::default(), |stop| stop.at == StopAt::Start);
         stop.or_else(|| study.conditions.hold(world))
     });
     match fired {
@@ -116,7 +118,7 @@ fn gate(study: &Study, latest: Option<&Fields>, now: &Value) -> Value {
     let fired = ask("launch", latest, now, |world| {
         study
             .conditions
-            .stop(world, |stop| stop.at == StopAt::Session)
+            .stop(world, Whom::default(), |stop| stop.at == StopAt::Session)
     });
     let nothing = Fields::new();
     let latest = latest.unwrap_or(&nothing);

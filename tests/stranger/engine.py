@@ -50,7 +50,7 @@ EVENTS = {
     "deviated": "",
     "unblinded": "",
     "spent": "budget per ledger",
-    "read": "id fields",
+    "read": "id fields arm? stage?",
     "switched": "text",
     "preflighted": "arm status",
     "probed": "id value",
@@ -281,7 +281,7 @@ class Engine:
         task, arm, place, skipped = action["task"], action["arm"], None, 0
         if world.admissible(self, action, at) is not None:
             world.not_in_outage(self, at)
-            place, skipped = self.slot(task, arm, at)
+            place, skipped = self.slot(task, arm, at, action["executed"] == "here")
             world.within_budgets(self, task, arm, place["attempt"] > 1)
         live = sum(run.state == "live" and not self.is_stale(run, at) for run in self.runs.values())
         cap = self.protocol["allocation"]["runs_max"]
@@ -297,13 +297,23 @@ class Engine:
         rerun = bool(place) and place["attempt"] > 1
         return [event] + (world.spent(self, task, arm, lambda ledger: world.opened(ledger, rerun)) if place else [])
 
-    def earliest(self, at):
+    def read_apart(self, run):
+        """Returns the arm and the stage alone of which a run says something, where a stop asks for that."""
+        scopes = {stop["scope"] for stop in self.protocol["stops"]}
+        of = {}
+        if run.place and "arm" in scopes:
+            of["arm"] = run.arm
+        if run.is_slot() and "stage" in scopes and self.protocol["stages"]:
+            of["stage"] = self.protocol["stages"][run.place.get("stage", 0)]["id"]
+        return of
+
+    def earliest(self, at, in_session):
         """Returns the position of the plan that may start, if one may."""
         if self.protocol["allocation"]["serial"] == "study" and any(run.is_slot() and not run.is_closed() for run in self.runs.values()):
             return None
         turns = []
         for number, positions in self.plan.lanes.items():
-            if not world.is_open(self, self.plan.slots[positions[0]].stage, at):
+            if not world.may_start(self, self.plan.slots[positions[0]].stage, at, in_session):
                 continue
             lane = self.lanes.get((0, number))
             ready = lane.ready() if lane else positions[0]
@@ -311,14 +321,14 @@ class Engine:
                 turns.append((not (lane and lane.voids), ready))
         return min(turns)[1] if turns else None
 
-    def slot(self, task, arm, at):
+    def slot(self, task, arm, at, in_session):
         if task in self.pilots:
             for slot in self.pilot_plan.cells.get((task, arm), []):
                 lane = self.lanes.get((self.draft, slot.position))
                 if lane is None or lane.ready() is not None:
                     return self.place(slot, self.draft, slot.position), 0
             raise Refused("slots-used", task=task, arm=arm)
-        found, wanted = self.earliest(at), self.plan.cells.get((task, arm), [])
+        found, wanted = self.earliest(at, in_session), self.plan.cells.get((task, arm), [])
         if any(slot.position == found for slot in wanted):
             slot = self.plan.slots[found]
             stood = (0, slot.lane) in self.lanes
@@ -363,7 +373,8 @@ class Engine:
         if facts["cost"] != "unknown":
             event["cost"] = facts["cost"] if facts["cost"] == "unreadable" else {"known": facts["cost"]}
         events = [event] + world.after_start(self, run.arm, True) + self.settled(run, facts["cost"])
-        events += [{"event": "read", "id": name, "fields": fields} for name, fields in sorted(facts["readings"].items())]
+        of = self.read_apart(run)
+        events += [{"event": "read", "id": name, "fields": fields} | of for name, fields in sorted(facts["readings"].items())]
         scoring = self.protocol["scoring"]
         cause = None
         if action["ending"]["timed_out"] and scoring["on_timeout"] == "unjudged":
@@ -687,7 +698,11 @@ class Engine:
         self.spans = sorted(self.spans + [(int(lasted), int(block))])
 
     def on_read(self, event, at):
-        self.readings[event["id"]] = event["fields"]
+        arm, stage = event.get("arm"), event.get("stage")
+        # What says something of all takes the place of what was read before.
+        if arm is None and stage is None:
+            self.readings[event["id"]] = []
+        self.readings.setdefault(event["id"], []).append((event["fields"], arm, stage))
 
     def on_switched(self, event, at):
         self.switch = (event["text"],)

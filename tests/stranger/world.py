@@ -41,9 +41,16 @@ def admissible(engine, action, at):
             if one["executed"] == "here" and status != "ready":
                 raise Refused("not-ready", arm=one["id"], status=status)
     probes_hold(engine)
-    conditions(engine, at, action["executed"] == "here")
+    free = []
     if protocol["stages"] and not is_pilot:
         free = [slot for slot in engine.plan.cells.get((task, arm), []) if not engine.is_taken(slot)]
+    in_session = action["executed"] == "here"
+    looks = lambda rule: not (in_session and rule["at"] == "session")
+    stops = lambda slot: stopped(engine, at, [], of_stage(engine, slot), lambda rule: rule["scope"] == "stage" and looks(rule))
+    if free and stops(free[0]):
+        free = [slot for slot in free if may_start(engine, slot.stage, at, in_session)] or free
+    conditions(engine, at, [arm], of_stage(engine, free[0] if free else None), looks)
+    if protocol["stages"] and not is_pilot:
         if free and not is_open(engine, free[0].stage, at):
             raise Refused("stage-closed", stage=protocol["stages"][free[0].stage]["id"], place=free[0].stage)
         if free and not fits(engine, free[0], at):
@@ -96,12 +103,23 @@ def probes_hold(engine):
                 raise Refused("probe-differs", probe=probe["id"], name=name, expected=wanted, observed=found)
 
 
-def names_of(engine, at):
+def newest(engine, name, arm=None, stage=None):
+    """Returns what was read last; of an arm or a stage, if that says something of it."""
+    for fields, its_arm, its_stage in reversed(engine.readings.get(name, [])):
+        if arm is not None and its_arm not in (None, arm):
+            continue
+        if stage is not None and its_stage not in (None, stage):
+            continue
+        return fields
+    return None
+
+
+def names_of(engine, at, **one):
     readings = {}
     for reading in engine.protocol["readings"]:
-        if reading["id"] not in engine.readings:
+        fields = newest(engine, reading["id"], **one)
+        if fields is None:
             continue
-        fields = engine.readings[reading["id"]]
         kinds = {"number": float, "time": Moment}
         typed = {name: kinds.get(reading["fields"].get(name), lambda same: same)(value) for name, value in fields.items()}
         rule = reading["unknown_when"]
@@ -114,22 +132,53 @@ def names_of(engine, at):
     return {"readings": readings, "stages": complete, "now": Moment(precise(at))}
 
 
-def fired(table, rules, names, waits):
-    """Returns the refusal of the first rule that fires, if one does."""
-    for place, rule in enumerate(rules):
-        fires = condition(rule["when"], names)
-        if fires is False or (fires is None and rule["unknown"] == "go"):
-            continue
-        holds = waits if fires else rule["unknown"] == "hold"
-        facts = {"table": table, "rule": place, "id": rule["id"], "unknown": fires is None}
-        until = value(rule.get("until"), names) if holds else None
-        if isinstance(until, str):
-            facts["until"] = moment(until)
-        shows = value(rule["shows"], names)
-        if isinstance(shows, (int, float)) and not isinstance(shows, bool):
-            facts["shows"] = f"{shows:.3f}"
-        return Refused("held" if holds else "stop-fired", **facts)
+def fired(table, place, rule, names, waits, of=None):
+    """Returns the refusal of a rule, if it fires."""
+    fires = condition(rule["when"], names)
+    if fires is False or (fires is None and rule["unknown"] == "go"):
+        return None
+    holds = waits if fires else rule["unknown"] == "hold"
+    facts = {"table": table, "rule": place, "id": rule["id"], "unknown": fires is None}
+    if of is not None:
+        facts["of"] = of
+    until = value(rule.get("until"), names) if holds else None
+    if isinstance(until, str):
+        facts["until"] = moment(until)
+    shows = value(rule["shows"], names)
+    if isinstance(shows, (int, float)) and not isinstance(shows, bool):
+        facts["shows"] = f"{shows:.3f}"
+    return Refused("held" if holds else "stop-fired", **facts)
+
+
+def stopped(engine, at, arms, stages, looks):
+    """Returns the refusal of the first stop that fires for the study or one of these, if one does."""
+    for place, rule in enumerate(engine.protocol["stops"]):
+        whom = {"study": [{}], "arm": [{"arm": arm} for arm in arms], "stage": [{"stage": stage} for stage in stages]}
+        for one in whom[rule["scope"]] if looks(rule) else []:
+            found = fired("stops", place, rule, names_of(engine, at, **one), False, *one.values())
+            if found:
+                return found
     return None
+
+
+def held(engine, at):
+    rules = engine.protocol["holds"]
+    names = names_of(engine, at) if rules else None
+    found = (fired("holds", place, rule, names, True) for place, rule in enumerate(rules))
+    return next((refused for refused in found if refused), None)
+
+
+def of_stage(engine, slot):
+    """Returns the id of a slot's stage, if there are stages."""
+    stages = engine.protocol["stages"]
+    return [stages[slot.stage]["id"]] if stages and slot else []
+
+
+def may_start(engine, stage, at, in_session):
+    """Returns whether a stage is open and no stop of it alone fires."""
+    looks = lambda rule: rule["scope"] == "stage" and not (in_session and rule["at"] == "session")
+    stages = [one["id"] for one in engine.protocol["stages"][stage : stage + 1]]
+    return is_open(engine, stage, at) and not stopped(engine, at, [], stages, looks)
 
 
 def value(text, names):
@@ -140,15 +189,8 @@ def value(text, names):
     return None if found is UNKNOWN else found
 
 
-def conditions(engine, at, in_session):
-    protocol = engine.protocol
-    if not (protocol["stops"] or protocol["holds"]):
-        return
-    names = names_of(engine, at)
-    # Places are those in the whole table, also where some of it is not looked at.
-    never = {"when": "false", "unknown": "go", "id": "", "shows": None}
-    asked = [never if in_session and stop["at"] == "session" else stop for stop in protocol["stops"]]
-    found = fired("stops", asked, names, False) or fired("holds", protocol["holds"], names, True)
+def conditions(engine, at, arms, stages, looks):
+    found = stopped(engine, at, arms, stages, looks) or held(engine, at)
     if found:
         raise found
 
@@ -158,8 +200,8 @@ def is_open(engine, stage, at):
     if not stages or stages[stage]["opens"] is None:
         return True
     names = names_of(engine, at)
-    stops, holds = engine.protocol["stops"], engine.protocol["holds"]
-    names["gates"] = {"go": not (fired("stops", stops, names, False) or fired("holds", holds, names, True))}
+    arms = [arm["id"] for arm in engine.protocol["arms"]]
+    names["gates"] = {"go": not (stopped(engine, at, arms, [stages[stage]["id"]], lambda rule: True) or held(engine, at))}
     return condition(stages[stage]["opens"], names) is True
 
 
@@ -440,7 +482,14 @@ def session(engine, action, at):
     away = [arm["id"] for arm in engine.protocol["arms"] if arm["executed"] == "elsewhere"]
     if engine.protocol["preflight"] is not None and away:
         raise Refused("no-direct-cell") if len(away) == len(engine.arms) else Refused("arm-elsewhere", arm=away[0])
-    conditions(engine, at, False)
+    here = [arm["id"] for arm in engine.protocol["arms"] if arm["executed"] == "here"]
+    stages = engine.protocol["stages"]
+    under_way = [
+        stage["id"]
+        for place, stage in enumerate(stages)
+        if engine.stage_ended.get(place, 0) != engine.plan.stage_len(place) and is_open(engine, place, at)
+    ]
+    conditions(engine, at, here, under_way, lambda rule: rule["scope"] == "study" or rule["at"] == "session")
     return []
 
 
@@ -458,8 +507,9 @@ def read(engine, action, at):
         fields = typed(reading, action["fields"])
     except ValueError as error:
         raise Refused("bad-reading", why=str(error))
-    known = engine.readings.get(action["id"])
-    return [] if known is not None and same(known, fields) else [{"event": "read", "id": action["id"], "fields": fields}]
+    known = engine.readings.get(action["id"], [(None, None, None)])[-1]
+    is_known = known[0] is not None and same(known[0], fields) and known[1:] == (None, None)
+    return [] if is_known else [{"event": "read", "id": action["id"], "fields": fields}]
 
 
 def preflight(engine, action, at):

@@ -42,19 +42,26 @@ impl fmt::Display for Refusal {
                 f.write_str("the switch is off; `prereg switch on` lets runs start again")
             }
             Self::StopFired {
-                id, shows, unknown, ..
+                id,
+                of,
+                shows,
+                unknown,
+                ..
             } => {
                 write!(f, "the stop `{id}` has fired")?;
+                for_one(f, of.as_deref())?;
                 because(f, shows.as_deref(), *unknown)
             }
             Self::Held {
                 id,
+                of,
                 until,
                 shows,
                 unknown,
                 ..
             } => {
                 write!(f, "`{id}` makes starts wait")?;
+                for_one(f, of.as_deref())?;
                 if let Some(until) = until {
                     write!(f, " until {until}")?;
                 }
@@ -283,6 +290,11 @@ impl fmt::Display for Refusal {
             ),
         }
     }
+}
+
+/// Adds which arm or stage alone a condition is about.
+fn for_one(f: &mut fmt::Formatter<'_>, of: Option<&str>) -> fmt::Result {
+    of.map_or(Ok(()), |of| write!(f, " for {of}"))
 }
 
 /// Adds why a condition is in force.

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use crate::protocol::defect::Place;
-use crate::protocol::draft::{Containment, Draft, Retain, StopScope, StudyKind, Workspace};
+use crate::protocol::draft::{Containment, Draft, Retain, StudyKind, Workspace};
 
 /// Tables and keys that no part of this version enforces, wherever they are given.
 const UNBUILT: &[&str] = &["/observation/effective", "/manipulation_check", "/evidence"];
@@ -71,10 +71,6 @@ fn unbuilt_words(draft: &Draft) -> Vec<String> {
             .retain
             .is_none_or(|retain| retain == Retain::Always);
         add(!always, "/artefacts/retain".to_owned());
-    }
-    for (i, stop) in draft.stops.iter().enumerate() {
-        let part = stop.scope.is_some_and(|scope| scope != StopScope::Study);
-        add(part, format!("/stops/{i}/scope"));
     }
     found
 }

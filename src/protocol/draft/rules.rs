@@ -184,7 +184,8 @@ pub struct Stop {
     /// A figure that is shown beside the code, with three decimals.
     #[schemars(extend("examples" = ["readings.quota.seven_day"]))]
     pub shows: Option<ExpressionText>,
-    /// What the rule stops, as long as it fires: the `study`, an `arm` or a `stage`.
+    /// What the rule stops, as long as it fires: the `study`; each `arm` alone, or each `stage`
+    /// alone, by what its own runs observed last or what was read since of all.
     #[schemars(extend("default" = "study"))]
     pub scope: Option<StopScope>,
     /// When the rule is looked at: at each `start`, or once a `session`.

@@ -77,8 +77,16 @@ fn stop(page: &mut Page, stop: &Stop) {
         StopScope::Study => {
             "As long as it fires nothing starts, and a session of `prereg run` ends."
         }
-        StopScope::Arm => "It ends the arm that was to start: no run of it starts any more.",
-        StopScope::Stage => "It ends the stage: no slot of it starts any more.",
+        StopScope::Arm => {
+            "It is about each arm alone, by what the arm's own runs observed last, or what was read since \
+             of all. As long as it fires for an arm no run of that arm starts, and what comes after \
+             it in the order waits."
+        }
+        StopScope::Stage => {
+            "It is about each stage alone, by what the stage's own runs observed last, or what was read \
+             since of all. As long as it fires for a stage no slot of that stage starts; stages after \
+             it start as soon as they are open."
+        }
     });
     page.item(match at {
         StopAt::Start => "It is looked at when a run of an arm is to start (`start`).",
