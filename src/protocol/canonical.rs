@@ -147,8 +147,7 @@ pub fn text(value: &Value) -> String {
 pub fn written(part: &impl Serialize) -> String {
     // Plain data with text keys and no NaN: neither can fail.
     let compact = serde_json::to_string(part).unwrap_or_default();
-    sorted::sorted(&compact)
-        .unwrap_or_else(|| text(&serde_json::to_value(part).unwrap_or_default()))
+    sorted::sorted(compact).unwrap_or_else(|| text(&serde_json::to_value(part).unwrap_or_default()))
 }
 
 /// Digests the canonical bytes of a value.

@@ -140,7 +140,10 @@ impl<S: Shelf> Auditor<S> {
             let message = "what it seals is not what such an entry seals";
             return Err(Divergence::new(Code::Commitment, place, message).into());
         }
-        let filed = self.fold(said.command, said.ruling)?;
+        let Said {
+            command, ruling, ..
+        } = *said;
+        let filed = self.fold(command, ruling)?;
         self.head = Head {
             seq: read.seq,
             digest: read.digest,

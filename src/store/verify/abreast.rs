@@ -9,7 +9,7 @@ use crate::store::Fault;
 /// How many threads work on batches, beside the one that reads them and the one that takes them.
 const WORKERS: usize = 2;
 /// How many batches may be under way.
-const AHEAD: usize = 8;
+const AHEAD: usize = 4;
 
 /// A batch, and where to send what comes of it.
 type Order<B, R> = (B, SyncSender<R>);
