@@ -9,9 +9,9 @@ use std::ops::Range;
 use crate::units::EXACT_MAX;
 
 /// Puts the keys of a compact text in order; nothing where it holds a number or a key that is not plain.
-pub(super) fn sorted(text: String) -> Option<String> {
+pub(super) fn sorted(text: Vec<u8>) -> Option<String> {
     let mut sorter = Sorter {
-        text: text.into_bytes(),
+        text,
         at: 0,
         members: Vec::with_capacity(16),
         spare: Vec::new(),

@@ -155,8 +155,9 @@ fn read_lines(chunk: &Chunk, whole: bool, is_kept: bool) -> Vec<Result<Line, Wro
         .and_then(Result::ok)
         .map_or(GENESIS, |entry| entry.digest);
     let mut read = Vec::with_capacity(chunk.lines.len() / LINE);
-    for line in chunk.lines.split_inclusive(|byte| *byte == b'\n') {
-        let line = read_line(line, &previous, whole, is_kept);
+    let mut rest = &chunk.lines[..];
+    while !rest.is_empty() {
+        let line = read_line(take_line(&mut rest), &previous, whole, is_kept);
         let is_wrong = !matches!(&line, Ok(line) if line.reading.said.is_ok());
         previous = line.as_ref().map_or(previous, |line| line.reading.digest);
         read.push(line);
@@ -165,6 +166,14 @@ fn read_lines(chunk: &Chunk, whole: bool, is_kept: bool) -> Vec<Result<Line, Wro
         }
     }
     read
+}
+
+/// Takes a line off the beginning, with its end if it has one.
+fn take_line<'l>(rest: &mut &'l [u8]) -> &'l [u8] {
+    let all = *rest;
+    // Reading from memory: this cannot fail.
+    let length = rest.skip_until(b'\n').unwrap_or(all.len());
+    &all[..length]
 }
 
 fn read_line(line: &[u8], previous: &Digest, whole: bool, is_kept: bool) -> Result<Line, Wrong> {
