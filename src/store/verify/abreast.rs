@@ -53,10 +53,7 @@ pub(super) fn in_order<B: Send, R: Send, E: From<Fault>>(
         spawn(scope, move || {
             let _ = read(&gate);
         })?;
-        promised
-            .iter()
-            .flat_map(|promise| promise)
-            .try_for_each(&mut take)
+        promised.iter().flatten().try_for_each(&mut take)
     })
 }
 
