@@ -9,15 +9,17 @@ mod engine_common;
 
 use engine_common::design::Design;
 use engine_common::random::{Random, any_drafts, any_move, any_pause};
-use engine_common::{Draft, Move, World, sealed};
+use engine_common::{Draft, Move, Report, World, sealed};
 use prereg::engine::command::{Action, Cause};
 use prereg::engine::event::Event;
 use prereg::engine::refusal::Refusal;
+use prereg::engine::start::{self, Peek};
 use prereg::protocol::canonical;
+use prereg::protocol::model::Serial;
 use prereg::record::audit::{Audit, Auditor, End};
 use prereg::record::divergence::{Code, Divergence};
 use prereg::record::entry::{self, Answer, Entry, Head};
-use prereg::units::{Digest, RunId};
+use prereg::units::{Digest, Micros, RunId};
 
 /// Plays a random history and seals what was said and ruled.
 fn entries(random: &mut Random, drafts: &[Draft]) -> Vec<Entry> {
@@ -46,15 +48,40 @@ fn records(seed: u64, mut each: impl FnMut(&mut Random, &[Entry])) {
     }
 }
 
+/// Audits entries twice: once with every row in memory, and once with as few as can be; both say the
+/// same.
 fn audit(entries: &[Entry]) -> Result<Audit, Divergence> {
-    let mut auditor = Auditor::new(Vec::new(), false);
+    let few = audited(Auditor::new(Vec::new(), false).holding(1), entries);
+    let all = audited(Auditor::new(Vec::new(), false), entries);
+    match (few, all) {
+        (Ok(mut few), Ok(mut all)) => {
+            assert_eq!(few.standing(), all.standing());
+            assert_eq!(few.counts(), all.counts());
+            for run in (1..=all.standing().runs).map(RunId) {
+                let row = all.run(run).unwrap();
+                assert!(row.is_some(), "run {run}");
+                assert_eq!(few.run(run).unwrap(), row);
+            }
+            all.finish()
+        }
+        (few, all) => {
+            let (few, all) = (few.unwrap_err(), all.unwrap_err());
+            assert_eq!(few, all);
+            Err(all)
+        }
+    }
+}
+
+type Shelved = Auditor<Vec<Vec<u8>>>;
+
+fn audited(mut auditor: Shelved, entries: &[Entry]) -> Result<Shelved, Divergence> {
     for entry in entries {
         auditor.check(entry).map_err(|end| match end {
             End::Diverged(divergence) => divergence,
             End::Fault(message) => panic!("{message}"),
         })?;
     }
-    auditor.finish()
+    Ok(auditor)
 }
 
 /// Binds every entry to the one before, as a forger who holds the whole file would.
@@ -236,6 +263,42 @@ fn a_commitment_opens_with_its_value_and_with_no_other() {
             }
         }
     });
+}
+
+#[test]
+fn an_audit_holds_few_rows_however_many_there_are() {
+    let design = Design {
+        tasks: 1_000,
+        serial: Serial::None,
+        ..Design::default()
+    };
+    let drafts = [Draft::of(design)];
+    let mut world = World::empty(&drafts);
+    world.log = Some(Vec::new());
+    world.give(&Move::Open(0));
+    world.give(&Move::Register(0));
+    while let Peek::Start(next) = start::peek(&drafts[0].rules, &world.slice, world.at) {
+        let run = world.slice.standing.runs + 1;
+        world.later(Micros::from_seconds(1));
+        world.give(&Move::start(&next.task, &next.arm));
+        world.give(&Move::Finish(run, false));
+        world.give(&Move::Score(run, Report::Pass));
+    }
+    let entries = sealed(world.log.unwrap());
+    let mut auditor = Auditor::new(Vec::new(), true).holding(100);
+    let mut held = 0;
+    for entry in &entries {
+        auditor.check(entry).unwrap();
+        held = held.max(auditor.held());
+    }
+    // A run for each of 2,000 slots, and their lanes.
+    assert!(
+        auditor.counts() >= (2_000, 1_000, 0),
+        "{:?}",
+        auditor.counts()
+    );
+    assert!((50..=100).contains(&held), "{held}");
+    assert_eq!(auditor.standing(), &world.slice.standing);
 }
 
 #[test]

@@ -9,6 +9,27 @@ use super::facts::{Fact, FactKey, Known, Said};
 use super::slice::{Breaker, Counts, Lane, Progress, Run, Slice, State, Stopped};
 use crate::units::{RunId, Time};
 
+/// The most stages that a fold goes through: it keeps a count for each up to the last.
+const STAGES_MAX: usize = 1 << 16;
+
+/// Refuses events that no rules give and that no memory would hold, before they are folded.
+///
+/// An audit finds every event that does not follow; who reads a record without one asks here.
+pub fn bounded(events: &[Event]) -> Result<(), String> {
+    let stage = |event: &Event| match event {
+        Event::Started { place, .. } => place.map(|place| place.stage),
+        Event::BlockVoided { stage, .. } | Event::SlotAgain { stage, .. } => Some(*stage),
+        _ => None,
+    };
+    let mut stages = events.iter().filter_map(stage);
+    match stages.find(|stage| *stage >= STAGES_MAX) {
+        None => Ok(()),
+        Some(stage) => Err(format!(
+            "it speaks of stage {stage}, and no plan has more than {STAGES_MAX}"
+        )),
+    }
+}
+
 /// Applies a command that was granted: its events, and what it reported of its run.
 pub fn apply(slice: &mut Slice, command: &Command, events: &[Event]) {
     tick(slice, command);
@@ -386,6 +407,8 @@ fn close(slice: &mut Slice, run: RunId) {
 /// Returns how far a stage has come, to change it.
 fn progress(slice: &mut Slice, stage: usize) -> &mut Progress {
     let stages = &mut slice.standing.stages;
+    // A row may be forged, too.
+    let stage = stage.min(STAGES_MAX);
     if stages.len() <= stage {
         stages.resize(stage + 1, Progress::default());
     }

@@ -88,6 +88,12 @@ impl Observer {
         })
     }
 
+    /// Returns whether the protocol reads nothing of a run by an expression.
+    fn is_silent(&self) -> bool {
+        let expressions = [&self.error_stop, &self.cost, &self.error];
+        expressions.iter().all(|expression| expression.is_none())
+    }
+
     /// Derives the facts of a run that ends.
     ///
     /// What the output says counts; what was reported beside it counts where the output says nothing.
@@ -99,6 +105,15 @@ impl Observer {
         ending: &Ending,
         execution: Option<&Execution>,
     ) -> Facts {
+        if self.is_silent() {
+            return Facts {
+                error_stop: ending.error_stop,
+                error: false,
+                cost: ending.cost.map_or(Cost::Unknown, Cost::Known),
+                readings: self
+                    .readings(execution.and_then(|execution| execution.observed.as_ref())),
+            };
+        }
         let mut ended = run.clone();
         ended.ending = Some(ending.clone());
         ended.execution = execution.cloned();

@@ -145,10 +145,21 @@ pub fn text(value: &Value) -> String {
 
 /// Returns the canonical JSON of plain data, as that of its value.
 pub fn written(part: &impl Serialize) -> String {
-    // Plain data with text keys and no NaN: neither can fail.
-    let compact = serde_json::to_string(part).unwrap_or_default();
-    sorted::sorted(&compact)
-        .unwrap_or_else(|| text(&serde_json::to_value(part).unwrap_or_default()))
+    written_at_length(part, 0)
+}
+
+/// Returns whether a text is the canonical JSON of plain data.
+pub fn is_written(part: &impl Serialize, text: &str) -> bool {
+    written_at_length(part, text.len()) == text
+}
+
+/// Writes what will probably be so long.
+fn written_at_length(part: &impl Serialize, length: usize) -> String {
+    // Plain data with text keys and no NaN: none of this can fail.
+    let mut compact = Vec::with_capacity(length);
+    let written = serde_json::to_writer(&mut compact, part);
+    let sorted = written.ok().and_then(|()| sorted::sorted(compact));
+    sorted.unwrap_or_else(|| text(&serde_json::to_value(part).unwrap_or_default()))
 }
 
 /// Digests the canonical bytes of a value.

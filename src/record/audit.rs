@@ -145,7 +145,10 @@ impl<S: Shelf> Auditor<S> {
             let message = "what it seals is not what such an entry seals";
             return Err(Divergence::new(Code::Commitment, place, message).into());
         }
-        let filed = self.fold(said.command, said.ruling)?;
+        let Said {
+            command, ruling, ..
+        } = *said;
+        let filed = self.fold(command, ruling)?;
         self.first.get_or_insert(read.digest);
         self.head = Head {
             seq: read.seq,

@@ -309,7 +309,7 @@ pub fn read_opening(opening: &str) -> Result<Opening, String> {
 
 fn read<T: Serialize + for<'de> Deserialize<'de>>(json: &str) -> Result<T, String> {
     let part: T = serde_json::from_str(json).map_err(|error| error.to_string())?;
-    if text(&part) != json {
+    if !canonical::is_written(&part, json) {
         return Err("the text is not in canonical form".to_owned());
     }
     Ok(part)

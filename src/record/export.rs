@@ -115,7 +115,8 @@ struct EntryLine<'a> {
 
 /// Writes an entry's line, with its end; its opening is left out while outcomes are sealed.
 pub fn write_entry(out: &mut impl Write, entry: &Entry, sealed: bool) -> io::Result<()> {
-    write_line(out, entry.text(), sealed)
+    write_line(out, entry.text(), sealed)?;
+    out.write_all(b"\n")
 }
 
 fn write_line(out: &mut impl Write, entry: EntryText<'_>, sealed: bool) -> io::Result<()> {
@@ -126,7 +127,7 @@ fn write_line(out: &mut impl Write, entry: EntryText<'_>, sealed: bool) -> io::R
         out.write_all(b",\"opening\":")?;
         out.write_all(opening.as_bytes())?;
     }
-    writeln!(out, ",\"seq\":{}}}", entry.seq)
+    write!(out, ",\"seq\":{}}}", entry.seq)
 }
 
 /// Reads an entry's line, without its end.
@@ -143,12 +144,58 @@ pub fn read_line(line: &str) -> Result<EntryText<'_>, String> {
         body: read.body.get(),
         opening: read.opening.map(RawValue::get),
     };
-    let mut written = Vec::with_capacity(line.len() + 1);
-    let spelled = write_line(&mut written, entry, false).is_ok()
-        && written.strip_suffix(b"\n") == Some(line.as_bytes());
-    if spelled {
-        Ok(entry)
-    } else {
-        Err("the line is not spelled as entries are".to_owned())
+    match is_spelled(line, entry) {
+        true => Ok(entry),
+        false => Err("the line is not spelled as entries are".to_owned()),
+    }
+}
+
+/// Returns whether a line is what is written of an entry, but for its end.
+fn is_spelled(line: &str, entry: EntryText<'_>) -> bool {
+    let mut rest = Some(line.as_bytes());
+    let written = write_line(&mut Compared(&mut rest), entry, false);
+    written.is_ok() && rest == Some(b"")
+}
+
+/// Takes what is written off the beginning of some bytes; nothing is left once something differs.
+struct Compared<'c, 'l>(&'c mut Option<&'l [u8]>);
+
+impl Write for Compared<'_, '_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        *self.0 = self.0.and_then(|line| line.strip_prefix(bytes));
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Finds the parts of an entry in its line as [`read_line`] does, if its body and its opening are
+/// JSON: where it finds none, or these are no JSON, that says what is wrong.
+pub fn split_line(line: &str) -> Option<EntryText<'_>> {
+    const DIGEST: &str = ",\"digest\":\"";
+    let rest = line.strip_prefix("{\"body\":")?;
+    let (rest, seq) = rest.strip_suffix('}')?.rsplit_once(",\"seq\":")?;
+    let is_number = seq.bytes().all(|byte| byte.is_ascii_digit()) && !seq.starts_with('0');
+    let seq = seq.parse().ok().filter(|_| is_number)?;
+    let mut from = 0;
+    loop {
+        let at = from + rest.get(from..)?.find(DIGEST)?;
+        let after = rest.get(at + DIGEST.len()..)?;
+        let (digest, after) = after.split_at_checked(64)?;
+        let opening = match after {
+            "\"" => Some(None),
+            _ => after.strip_prefix("\",\"opening\":").map(Some),
+        };
+        if let (Ok(digest), Some(opening)) = (digest.parse(), opening) {
+            return Some(EntryText {
+                seq,
+                digest,
+                body: &rest[..at],
+                opening,
+            });
+        }
+        from = at + DIGEST.len();
     }
 }

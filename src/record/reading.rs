@@ -16,7 +16,7 @@ pub struct Reading {
     /// Its digest.
     pub digest: Digest,
     /// What it says, or what is wrong with it.
-    pub said: Result<Said, (Code, String)>,
+    pub said: Result<Box<Said>, (Code, String)>,
 }
 
 /// What an entry says.
@@ -41,7 +41,11 @@ pub fn read(entry: EntryText<'_>, previous: &Digest, whole: bool) -> Reading {
     }
 }
 
-fn check(entry: EntryText<'_>, previous: &Digest, whole: bool) -> Result<Said, (Code, String)> {
+fn check(
+    entry: EntryText<'_>,
+    previous: &Digest,
+    whole: bool,
+) -> Result<Box<Said>, (Code, String)> {
     if entry::digest(previous, entry.seq, entry.body) != entry.digest {
         let message = "its digest does not follow from its body and the entry before";
         return Err((Code::Digest, message.to_owned()));
@@ -60,12 +64,12 @@ fn check(entry: EntryText<'_>, previous: &Digest, whole: bool) -> Result<Said, (
         }
         None => {}
     }
-    Ok(Said {
+    Ok(Box::new(Said {
         command,
         ruling,
         withheld: entry.opening.is_none() && !sealed.is_empty(),
         sealed: sealed.into_keys().collect(),
-    })
+    }))
 }
 
 fn form(message: String) -> (Code, String) {

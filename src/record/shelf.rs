@@ -13,7 +13,7 @@ use crate::engine::slice::{Lane, Missing, Run, Slice};
 use crate::units::RunId;
 
 /// How many rows are held at least before some are put away.
-pub const HELD: usize = 4_096;
+pub const HELD: usize = 2_048;
 
 /// Something that keeps bytes.
 pub trait Shelf {

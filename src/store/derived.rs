@@ -58,6 +58,9 @@ impl Derived {
         let entry =
             rows::entry(connection, seq)?.ok_or_else(|| broken("it is missing".to_owned()))?;
         let (command, ruling) = entry::unseal(&entry).map_err(broken)?;
+        if let Answer::Granted(events) = &ruling {
+            evolve::bounded(events).map_err(broken)?;
+        }
         self.follow(connection, rules, &command, &ruling)
     }
 

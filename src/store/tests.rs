@@ -8,12 +8,17 @@ use rusqlite::Connection;
 use rusqlite::trace::{TraceEvent, TraceEventCodes};
 use serde_json::json;
 
-use super::{Request, Store};
-use crate::engine::command::{Action, Cause, Ending, Evidence, Executed, Execution};
+use super::{Request, Store, Verification, rows, verify};
+use crate::engine::command::{
+    Action, Cause, Clock, Command, Ending, Evidence, Executed, Execution,
+};
+use crate::engine::event::{Event, LaneId, Place};
 use crate::engine::start::Peek;
 use crate::folder::DiskFolder;
 use crate::protocol::check::check;
-use crate::units::{RunId, Time};
+use crate::record::divergence::Code;
+use crate::record::entry::{self, Answer};
+use crate::units::{Digest, RunId, Time};
 
 thread_local! {
     /// What was asked of SQLite.
@@ -191,4 +196,64 @@ fn a_decision_searches_and_never_goes_through_a_table() {
     asked
         .iter()
         .for_each(|sql| searches(&by_plan.store.connection, sql));
+}
+
+#[test]
+fn a_stage_that_no_plan_has_is_refused_before_it_is_counted() {
+    let noted = Noted::new(&tests_folder().join("fits"), "study.toml");
+    let (connection, path) = (&noted.store.connection, noted.store.path());
+    let place = Place {
+        lane: LaneId::registered(0),
+        position: 0,
+        block: 0,
+        repeat: 1,
+        turn: 1,
+        attempt: 1,
+        stage: (1 << 53) - 1,
+        voids: 0,
+        by_counts: false,
+    };
+    let (task, arm, executed) = ("t1".to_owned(), "a".to_owned(), Executed::Here);
+    let started = Event::Started {
+        run: RunId(1),
+        task: task.clone(),
+        arm: arm.clone(),
+        executed: executed.clone(),
+        place: Some(place),
+        skipped: 0,
+        seed: None,
+    };
+    let command = Command {
+        at: Time(1 << 50),
+        clock: Clock::default(),
+        actor: "user:tester".to_owned(),
+        key: "forged".to_owned(),
+        action: Action::Start {
+            task,
+            arm,
+            executed,
+        },
+    };
+    // An entry whose rows were not saved.
+    let head = rows::head(connection).unwrap();
+    let forged = entry::seal(
+        head,
+        &command,
+        Answer::Granted(vec![started]),
+        Digest([0; 32]),
+    );
+    rows::append(connection, &forged).unwrap();
+
+    let fault = Store::read(path).unwrap().standing().unwrap_err();
+    assert_eq!(fault.code(), "row-unreadable");
+    assert!(
+        fault.to_string().contains("stage 9007199254740991"),
+        "{fault}"
+    );
+    match verify(path).unwrap() {
+        Verification::Diverged(found) => {
+            assert_eq!((found.code, found.entry), (Code::RulingDiffers, forged.seq));
+        }
+        other => panic!("{other:?}"),
+    }
 }

@@ -9,36 +9,41 @@ use std::ops::Range;
 use crate::units::EXACT_MAX;
 
 /// Puts the keys of a compact text in order; nothing where it holds a number or a key that is not plain.
-pub(super) fn sorted(text: &str) -> Option<String> {
+pub(super) fn sorted(text: Vec<u8>) -> Option<String> {
     let mut sorter = Sorter {
-        text: text.as_bytes(),
-        out: Vec::with_capacity(text.len()),
-        members: Vec::new(),
+        text,
+        at: 0,
+        members: Vec::with_capacity(16),
         spare: Vec::new(),
     };
     sorter.value()?;
-    sorter.text.is_empty().then_some(())?;
-    String::from_utf8(sorter.out).ok()
+    (sorter.at == sorter.text.len()).then_some(())?;
+    String::from_utf8(sorter.text).ok()
 }
 
-/// Where a member of an object stands in what was written.
+/// Where a member of an object stands.
 struct Member {
     key: Range<usize>,
     end: usize,
 }
 
-struct Sorter<'t> {
-    /// What is still to be read.
-    text: &'t [u8],
-    out: Vec<u8>,
+/// Sorts in place: an object is as long afterwards as before.
+struct Sorter {
+    text: Vec<u8>,
+    /// How far it was read; what was read is sorted.
+    at: usize,
     /// The members of the objects that are open, one object after the other.
     members: Vec<Member>,
     spare: Vec<u8>,
 }
 
-impl Sorter<'_> {
+impl Sorter {
+    fn next(&self) -> Option<u8> {
+        self.text.get(self.at).copied()
+    }
+
     fn value(&mut self) -> Option<()> {
-        match self.text.first()? {
+        match self.next()? {
             b'{' => self.object(),
             b'[' => self.array(),
             b'"' => self.string().map(|_| ()),
@@ -48,108 +53,99 @@ impl Sorter<'_> {
     }
 
     fn array(&mut self) -> Option<()> {
-        self.copy(1);
-        while *self.text.first()? != b']' {
+        self.at += 1;
+        while self.next()? != b']' {
             self.value()?;
-            if *self.text.first()? == b',' {
-                self.copy(1);
-            }
+            self.pass_comma();
         }
-        self.copy(1);
+        self.at += 1;
         Some(())
     }
 
     fn object(&mut self) -> Option<()> {
-        let (begin, first) = (self.out.len(), self.members.len());
-        self.copy(1);
-        while *self.text.first()? != b'}' {
+        let first = self.members.len();
+        self.at += 1;
+        let begin = self.at;
+        while self.next()? != b'}' {
             let key = self.string()?;
-            if !self.out[key.clone()]
-                .iter()
-                .all(|byte| is_plain_in_key(*byte))
-            {
+            if !self.text[key.clone()].iter().all(is_plain_in_key) {
                 return None;
             }
-            self.copy(1);
+            self.at += 1;
             self.value()?;
-            let end = self.out.len();
+            let end = self.at;
             self.members.push(Member { key, end });
-            if *self.text.first()? == b',' {
-                self.copy(1);
-            }
+            self.pass_comma();
         }
         self.sort(begin, first);
-        self.copy(1);
+        self.at += 1;
         Some(())
     }
 
-    /// Puts the members of the object that began at a place in order, if they are not.
+    fn pass_comma(&mut self) {
+        self.at += usize::from(self.next() == Some(b','));
+    }
+
+    /// Puts the members of the object that was just read in order, if they are not.
     fn sort(&mut self, begin: usize, first: usize) {
-        let out = &self.out;
-        let key = |member: &Member| &out[member.key.clone()];
+        let text = &self.text;
+        let key = |member: &Member| &text[member.key.clone()];
         let members = &mut self.members[first..];
         if !members.is_sorted_by(|a, b| key(a) < key(b)) {
             members.sort_unstable_by(|a, b| key(a).cmp(key(b)));
             self.spare.clear();
             for member in members {
-                let separator = if self.spare.is_empty() { b'{' } else { b',' };
-                self.spare.push(separator);
+                if !self.spare.is_empty() {
+                    self.spare.push(b',');
+                }
                 // The quotation mark before the key is the member's too.
                 let whole = member.key.start - 1..member.end;
-                self.spare.extend_from_slice(&out[whole]);
+                self.spare.extend_from_slice(&text[whole]);
             }
-            self.out.truncate(begin);
-            self.out.extend_from_slice(&self.spare);
+            self.text[begin..self.at].copy_from_slice(&self.spare);
         }
         self.members.truncate(first);
     }
 
-    /// Copies a string; returns where what stands between its quotation marks was written.
+    /// Passes a string; returns where what is between its quotation marks stands.
     fn string(&mut self) -> Option<Range<usize>> {
-        let mut length = 1;
+        let start = self.at + 1;
+        let mut end = start;
         loop {
-            match self.text.get(length)? {
-                b'"' => break,
-                b'\\' => length += 2,
-                _ => length += 1,
+            let rest = self.text.get(end..)?;
+            end += rest.iter().position(|byte| matches!(byte, b'"' | b'\\'))?;
+            if self.text[end] == b'"' {
+                break;
             }
+            end += 2;
         }
-        let start = self.out.len() + 1;
-        self.copy(length + 1);
-        Some(start..start + length - 1)
+        self.at = end + 1;
+        Some(start..end)
     }
 
-    /// Copies an integer that every reader holds exactly.
+    /// Passes an integer that every reader holds exactly.
     fn integer(&mut self) -> Option<()> {
+        let rest = &self.text[self.at..];
         let is_of_number =
             |byte: &&u8| matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E' | b'0'..=b'9');
-        let length = self.text.iter().take_while(is_of_number).count();
-        let digits = std::str::from_utf8(&self.text[..length]).ok()?;
+        let length = rest.iter().take_while(is_of_number).count();
+        let digits = std::str::from_utf8(&rest[..length]).ok()?;
         let integer: i64 = digits.parse().ok()?;
         (integer.unsigned_abs() <= EXACT_MAX).then_some(())?;
-        self.copy(length);
+        self.at += length;
         Some(())
     }
 
     fn word(&mut self) -> Option<()> {
-        let length = self
-            .text
-            .iter()
-            .take_while(|byte| byte.is_ascii_lowercase())
-            .count();
+        let rest = self.text[self.at..].iter();
+        let length = rest.take_while(|byte| byte.is_ascii_lowercase()).count();
         (length > 0).then_some(())?;
-        self.copy(length);
+        self.at += length;
         Some(())
-    }
-
-    fn copy(&mut self, length: usize) {
-        let (copied, rest) = self.text.split_at(length.min(self.text.len()));
-        self.out.extend_from_slice(copied);
-        self.text = rest;
     }
 }
 
 /// Returns whether the order of keys with such a byte is that of their bytes.
-fn is_plain_in_key(byte: u8) -> bool {
-    byte.is_ascii() && byte != b'\\'
+fn is_plain_in_key(byte: &u8) -> bool {
+    byte.is_ascii() && *byte != b'\\'
 }

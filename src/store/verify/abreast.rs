@@ -9,7 +9,7 @@ use crate::store::Fault;
 /// How many threads work on batches, beside the one that reads them and the one that takes them.
 const WORKERS: usize = 2;
 /// How many batches may be under way.
-const AHEAD: usize = 8;
+const AHEAD: usize = 4;
 
 /// A batch, and where to send what comes of it.
 type Order<B, R> = (B, SyncSender<R>);
@@ -53,10 +53,7 @@ pub(super) fn in_order<B: Send, R: Send, E: From<Fault>>(
         spawn(scope, move || {
             let _ = read(&gate);
         })?;
-        promised
-            .iter()
-            .flat_map(|promise| promise)
-            .try_for_each(&mut take)
+        promised.iter().flatten().try_for_each(&mut take)
     })
 }
 

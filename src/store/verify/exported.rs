@@ -15,9 +15,12 @@ use crate::record::export::{self, Header, HeaderFault};
 use crate::record::reading::{self, Reading};
 use crate::store::Fault;
 use crate::store::spill::Spill;
+use crate::units::Digest;
 
 /// How many bytes of lines are worked on at once, about.
 const CHUNK: u64 = 1 << 17;
+/// How many bytes a line has at least, nearly always.
+const LINE: usize = 300;
 
 /// Lines that stand together.
 struct Chunk {
@@ -151,13 +154,10 @@ fn read_lines(chunk: &Chunk, whole: bool, is_kept: bool) -> Vec<Result<Line, Wro
     let mut previous = before
         .and_then(Result::ok)
         .map_or(GENESIS, |entry| entry.digest);
-    let mut read = Vec::new();
-    for line in chunk.lines.split_inclusive(|byte| *byte == b'\n') {
-        let line = parts(line).map(|entry| Line {
-            reading: reading::read(entry, &previous, whole),
-            is_opened: entry.opening.is_some(),
-            entry: is_kept.then(|| entry.to_entry()),
-        });
+    let mut read = Vec::with_capacity(chunk.lines.len() / LINE);
+    let mut rest = &chunk.lines[..];
+    while !rest.is_empty() {
+        let line = read_line(take_line(&mut rest), &previous, whole, is_kept);
         let is_wrong = !matches!(&line, Ok(line) if line.reading.said.is_ok());
         previous = line.as_ref().map_or(previous, |line| line.reading.digest);
         read.push(line);
@@ -166,6 +166,28 @@ fn read_lines(chunk: &Chunk, whole: bool, is_kept: bool) -> Vec<Result<Line, Wro
         }
     }
     read
+}
+
+/// Takes a line off the beginning, with its end if it has one.
+fn take_line<'l>(rest: &mut &'l [u8]) -> &'l [u8] {
+    let all = *rest;
+    // Reading from memory: this cannot fail.
+    let length = rest.skip_until(b'\n').unwrap_or(all.len());
+    &all[..length]
+}
+
+fn read_line(line: &[u8], previous: &Digest, whole: bool, is_kept: bool) -> Result<Line, Wrong> {
+    let read = |entry: EntryText<'_>| Line {
+        reading: reading::read(entry, previous, whole),
+        is_opened: entry.opening.is_some(),
+        entry: is_kept.then(|| entry.to_entry()),
+    };
+    // Its body and its opening are JSON if they could be read.
+    let split = export::split_line(text(line)?).map(read);
+    match split {
+        Some(read) if read.reading.said.is_ok() => Ok(read),
+        _ => parts(line).map(read),
+    }
 }
 
 /// Finds the parts of an entry in its line, with its end.
