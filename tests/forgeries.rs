@@ -78,7 +78,8 @@ fn line(table: &mut String, good: &Forgery, forgery: &mut Forgery, place: u64) {
         let anchored = answered(&path, Some(&anchor));
         // The anchor speaks of what was published, and a rule of what comes before it.
         let entry = |error: &Value| error["entry"].as_u64().unwrap();
-        let by_anchor = ["anchor-differs", "behind-anchor"].contains(&anchored["code"].as_str().unwrap());
+        let by_anchor =
+            ["anchor-differs", "behind-anchor"].contains(&anchored["code"].as_str().unwrap());
         let is_first = by_anchor && entries >= place && entry(&anchored) <= entry(&error);
         assert!(anchored == error || is_first, "{anchored} {error}");
     }
@@ -217,7 +218,11 @@ fn what_is_hashed_again_is_found_before_an_anchor_and_counted_after_it() {
 
             let at = published(folder.path(), &good, place);
             let error = answered(path, Some(&at));
-            let code = if head.seq < place { "behind-anchor" } else { "anchor-differs" };
+            let code = if head.seq < place {
+                "behind-anchor"
+            } else {
+                "anchor-differs"
+            };
             assert_eq!(error["code"], code, "{what} at {place}: {error}");
 
             let before = published(folder.path(), &good, place - 1);
