@@ -2,7 +2,8 @@
 
 #![allow(
     clippy::unwrap_used,
-    reason = "a test that cannot go on fails where it stands"
+    clippy::print_stdout,
+    reason = "a test that cannot go on fails where it stands; the shared dice print their seed"
 )]
 
 mod common;
