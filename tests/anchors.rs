@@ -107,6 +107,26 @@ fn a_head_is_published_signed_stamped_and_checked() {
 }
 
 #[test]
+fn status_says_what_was_published_and_what_lies_after_it() {
+    let study = study();
+    let line = |study: &Study| {
+        let said = study.prereg(&["status"]).out;
+        let found = said.lines().find(|line| line.starts_with("  anchors"));
+        found.map(str::to_owned)
+    };
+    assert_eq!(line(&study), None);
+    publish(&study, "head.txt");
+    study.data(&["anchor", "--line", "head.txt"]);
+    let one = "  anchors   1 recorded, the newest of entry 7; 1 entry lies after it";
+    assert_eq!(line(&study).as_deref(), Some(one));
+    publish(&study, "head.txt");
+    study.data(&["anchor", "--line", "head.txt"]);
+    deviate(&study, "six");
+    let two = "  anchors   2 recorded, the newest of entry 8; 2 entries lie after it";
+    assert_eq!(line(&study).as_deref(), Some(two));
+}
+
+#[test]
 fn a_signature_holds_for_its_line_its_namespace_and_its_record_alone() {
     if !has("ssh-keygen", &["-?"]) {
         return;

@@ -136,6 +136,31 @@ fn a_study_in_the_middle_comes_back_and_is_completed() {
 }
 
 #[test]
+fn an_import_takes_away_what_killed_ones_have_left() {
+    let study = study(false);
+    study.register();
+    exported(&study, "all.jsonl", &[]);
+    let left = |name: &str| {
+        let path = study.base.join(name);
+        fs::write(&path, "half made").unwrap();
+        path
+    };
+    let dead = ["copy.db.41.tmp", "copy.db.41.tmp-wal", "copy.db.42.tmp"].map(left);
+    let others = ["copy.db.x.tmp", "copy.db.43.tmp.old", "other.db.44.tmp"].map(left);
+    let live = left("copy.db.45.tmp");
+    let held = fs::File::open(&live).unwrap();
+    held.lock().unwrap();
+    assert_eq!(
+        import(&study, &["all.jsonl", "--to", "copy.db"]).code,
+        Some(0)
+    );
+    assert!(!dead.iter().any(|path| path.exists()), "{dead:?}");
+    assert!(live.exists(), "somebody is at work on it");
+    assert!(others.iter().all(|path| path.exists()), "{others:?}");
+    study.data(&["verify", "copy.db"]);
+}
+
+#[test]
 fn what_cannot_be_imported_leaves_nothing() {
     let study = study(true);
     study.register();

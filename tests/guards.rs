@@ -609,3 +609,36 @@ fn a_record_whose_making_the_power_cut_off_is_made_anew() {
         }
     }
 }
+
+#[test]
+fn what_was_only_begun_is_empty_and_a_protocol_is_no_record() {
+    let study = Recipe::default().lay();
+    let connection = Connection::open(study.record()).unwrap();
+    connection
+        .execute_batch("CREATE TABLE made (one); DROP TABLE made;")
+        .unwrap();
+    drop(connection);
+    assert_eq!(study.data(&["verify", "study.prereg.db"])["state"], "empty");
+    // A head that was published of it was of more.
+    let line = format!("prereg-head/1 study 3 {}\n", "0".repeat(64));
+    study.write("study.prereg.db.anchors", &line);
+    let said = study.prereg(&["verify", "study.prereg.db", "--json"]);
+    assert_eq!(
+        (said.code, said.error_code().as_str()),
+        (Some(5), "behind-anchor")
+    );
+
+    let said = study.prereg(&["verify", "study.toml", "--json"]);
+    assert_eq!(
+        (said.code, said.error_code().as_str()),
+        (Some(2), "protocol-given")
+    );
+    let message = said.json()["error"]["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("prereg check study.toml"), "{message}");
+    study.write("words.txt", "neither this nor that\n");
+    let said = study.prereg(&["verify", "words.txt", "--json"]);
+    assert_eq!(
+        (said.code, said.error_code().as_str()),
+        (Some(5), "not-a-record")
+    );
+}

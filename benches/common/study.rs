@@ -65,6 +65,13 @@ pub(crate) fn request(action: Action) -> Request {
 impl Study {
     /// Makes a study with so many finished runs, and place for some more.
     pub(crate) fn after(runs: u64) -> Self {
+        let mut study = Self::before(runs);
+        study.run(runs);
+        study
+    }
+
+    /// Makes the same study before its first run.
+    pub(crate) fn before(runs: u64) -> Self {
         let folder = super::folder();
         let tasks = runs / 10 + 2_000;
         let frame = (0..tasks).map(|task| format!("{{\"id\":\"t{task}\"}}\n"));
@@ -87,13 +94,11 @@ impl Study {
                 writer.apply(request(register))
             })
             .unwrap();
-        let mut study = Self {
+        Self {
             folder,
             store,
             runs: 0,
-        };
-        study.run(runs);
-        study
+        }
     }
 
     /// Records so many more runs, from start to score.

@@ -33,7 +33,7 @@ pub(super) fn export(args: &Export, as_json: bool) -> Result<Reply, Failure> {
     let mut store = look(&record, &args.looks)?;
     let sealed = !args.looks.unblind && is_sealed_now(&mut store)?;
     let Some(path) = &args.to else {
-        let mut out = BufWriter::new(io::stdout().lock());
+        let mut out = BufWriter::new(io::stdout());
         write(args, &mut store, &mut out, sealed)?;
         return Ok(Reply {
             aside: unshown::lines(),
@@ -67,7 +67,7 @@ struct Written {
 fn write(
     args: &Export,
     store: &mut Store,
-    out: &mut impl Write,
+    out: &mut (impl Write + Send),
     sealed: bool,
 ) -> Result<Written, Failure> {
     let Some(rows) = args.csv else {

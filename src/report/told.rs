@@ -8,9 +8,9 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use crate::engine::budget::Cost;
-use crate::engine::command::{Cause, Ending, Executed};
+use crate::engine::command::{Cause, Ending};
 use crate::engine::event::Place;
-use crate::engine::slice::{Run, State};
+use crate::engine::slice::State;
 use crate::units::{RunId, Time};
 
 /// What tables print of a run.
@@ -80,43 +80,6 @@ impl Told<'_> {
         let all = self.outcomes.iter().flat_map(|values| &values.0);
         let mut found = all.filter(|(id, _)| id.0 == outcome);
         found.next().map_or(&Value::Null, |(_, value)| value)
-    }
-}
-
-impl<'r> From<&'r Run> for Told<'r> {
-    fn from(run: &'r Run) -> Self {
-        let text = |text: &'r String| Text(Cow::Borrowed(text));
-        let values = |(id, value): (&'r String, &Value)| (text(id), value.clone());
-        Self {
-            run: run.run,
-            task: Cow::Borrowed(&run.task),
-            arm: Cow::Borrowed(&run.arm),
-            executed: match &run.executed {
-                Executed::Here => By::Here,
-                Executed::Elsewhere(reference) => By::Elsewhere(reference.as_ref().map(text)),
-            },
-            place: run.place,
-            seed: run.seed,
-            state: run.state,
-            started_at: run.started_at,
-            ended_at: run.ended_at,
-            error_stop: run.error_stop,
-            cost: run.cost,
-            checkpoint: run.checkpoint,
-            closed_at: run.closed_at,
-            cause: run.cause,
-            ending: run.ending.clone(),
-            execution: run.execution.as_ref().map(|execution| Observed {
-                exit: execution.exit,
-                signal: execution.signal,
-                cpu_ms: execution.cpu_ms,
-            }),
-            note: run.note.as_ref().map(text),
-            outcomes: run
-                .outcomes
-                .as_ref()
-                .map(|all| Values(all.iter().map(values).collect())),
-        }
     }
 }
 

@@ -187,12 +187,12 @@ impl Derived {
     }
 
     /// Hands a run to a function; nothing where there is no such run.
-    pub(super) fn with_run(
+    pub(super) fn with_run<T>(
         &self,
         connection: &Connection,
         run: RunId,
-        with: impl FnOnce(Option<Kept<'_>>) -> Result<()>,
-    ) -> Result<()> {
+        with: impl FnOnce(Option<Kept<'_>>) -> Result<T>,
+    ) -> Result<T> {
         match self.is_changed(run) {
             true => with(self.slice.run(run).map(Kept::Newer)),
             false => rows::with_run(connection, run, |facts| with(facts.map(Kept::Saved))),
@@ -330,19 +330,24 @@ impl<'k> Kept<'k> {
     }
 }
 
-/// Hands every run to a function, in order.
+/// Hands every run to a function, in order, as long as it wants more.
 pub(super) fn each_run(
     connection: &Connection,
     derived: &Derived,
-    mut each: impl FnMut(Kept<'_>) -> Result<()>,
+    mut each: impl FnMut(Kept<'_>) -> Result<bool>,
 ) -> Result<()> {
     let changed = derived.changed_runs();
     let mut changed = changed.filter_map(|run| derived.slice.run(run)).peekable();
-    rows::each_facts(connection, |saved, facts| {
+    let is_wanted = rows::each_facts(connection, |saved, facts| {
         match changed.next_if(|newer| newer.run == saved) {
             Some(newer) => each(Kept::Newer(newer)),
             None => each(Kept::Saved(facts)),
         }
     })?;
-    changed.try_for_each(|run| each(Kept::Newer(run)))
+    for run in changed.take_while(|_| is_wanted) {
+        if !each(Kept::Newer(run))? {
+            break;
+        }
+    }
+    Ok(())
 }

@@ -14,7 +14,8 @@
 //! - `doubt`: what became of a commit that failed; `pace`: whether the wall clock was set;
 //! - `transfer`, `import`, `verify`: the record as one file, a record again, everything derived again;
 //! - `spill`: rows put away while everything is derived again;
-//! - `said`: what was done by hand; `tables`: slots and runs as rows of text.
+//! - `said`: what was done by hand; `tables`: slots and runs as rows of text, read and written by two hands
+//!   (`pipe`).
 
 mod anchors;
 mod derived;
@@ -28,6 +29,7 @@ mod import;
 mod lock;
 mod open;
 mod pace;
+mod pipe;
 mod rows;
 mod said;
 mod spill;

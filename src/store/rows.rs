@@ -142,20 +142,17 @@ pub(super) fn save_standing(
 
 /// Returns a run.
 pub(super) fn run(connection: &Connection, run: RunId) -> Result<Option<Run>> {
-    let mut found = None;
     with_run(connection, run, |facts| {
-        found = facts.map(|facts| read("a run", facts)).transpose()?;
-        Ok(())
-    })?;
-    Ok(found)
+        facts.map(|facts| read("a run", facts)).transpose()
+    })
 }
 
 /// Hands the facts of a run to a function; nothing where there is no such run.
-pub(super) fn with_run(
+pub(super) fn with_run<T>(
     connection: &Connection,
     run: RunId,
-    with: impl FnOnce(Option<&str>) -> Result<()>,
-) -> Result<()> {
+    with: impl FnOnce(Option<&str>) -> Result<T>,
+) -> Result<T> {
     let mut statement = connection.prepare_cached("SELECT facts FROM runs WHERE run = ?1")?;
     let mut rows = statement.query([signed(run.0)])?;
     match rows.next()? {
@@ -232,18 +229,21 @@ pub(super) fn newest_control(
     facts.map(|facts| read("a run", &facts)).transpose()
 }
 
-/// Hands the number and the facts of every run to a function, in order.
+/// Hands the number and the facts of every run to a function, in order, as long as it wants more; returns
+/// whether it still does.
 pub(super) fn each_facts(
     connection: &Connection,
-    mut each: impl FnMut(RunId, &str) -> Result<()>,
-) -> Result<()> {
+    mut each: impl FnMut(RunId, &str) -> Result<bool>,
+) -> Result<bool> {
     let mut statement = connection.prepare("SELECT run, facts FROM runs ORDER BY run")?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let facts = row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?;
-        each(RunId(unsigned(row, 0)?), facts)?;
+        if !each(RunId(unsigned(row, 0)?), facts)? {
+            return Ok(false);
+        }
     }
-    Ok(())
+    Ok(true)
 }
 
 /// Returns a lane.
@@ -427,6 +427,7 @@ pub(super) fn read<'f, T: Deserialize<'f>>(row: &str, facts: &'f str) -> Result<
     })
 }
 
+/// Writes the facts of a row.
 pub(super) fn write(facts: &impl Serialize) -> String {
     // Plain data with text keys: this cannot fail.
     serde_json::to_string(facts).unwrap_or_default()

@@ -2,8 +2,7 @@
 
 use std::io::Write;
 
-use super::derived::Kept;
-use super::{Fault, Result, Store, derived};
+use super::{Fault, Result, Store, derived, pipe, rows};
 use crate::engine::slice::Row;
 use crate::report::slots::Slots;
 use crate::report::tables::{self, RunTable, SlotTable, Table};
@@ -14,7 +13,7 @@ impl Store {
     pub fn export_table(
         &mut self,
         table: Table,
-        out: &mut impl Write,
+        out: &mut (impl Write + Send),
         sealed: bool,
     ) -> Result<u64> {
         match table {
@@ -23,7 +22,7 @@ impl Store {
         }
     }
 
-    fn export_runs(&mut self, out: &mut impl Write, sealed: bool) -> Result<u64> {
+    fn export_runs(&mut self, out: &mut (impl Write + Send), sealed: bool) -> Result<u64> {
         let path = self.path.clone();
         let fault = |source| Fault::file(&path, source);
         let rules = self.rules()?;
@@ -31,17 +30,23 @@ impl Store {
         let mut table = RunTable::new(out, protocol, sealed).map_err(fault)?;
         let snapshot = self.connection.unchecked_transaction()?;
         let derived = derived(&snapshot, &mut self.cache)?;
-        let mut rows = 0;
-        derived::each_run(&snapshot, derived, |kept| {
-            rows += 1;
-            table.row(&kept.part()?).map_err(fault)
-        })?;
+        let mut written = 0;
+        pipe::through(
+            |sender| derived::each_run(&snapshot, derived, |kept| Ok(sender.row((), Some(kept)))),
+            |(), facts| match facts {
+                Some(facts) => {
+                    written += 1;
+                    table.row(&rows::read("a run", facts)?).map_err(fault)
+                }
+                None => Ok(()),
+            },
+        )?;
         table.finish().map_err(fault)?;
-        Ok(rows)
+        Ok(written)
     }
 
     /// Of every slot no more is kept than which run says what became of it.
-    fn export_slots(&mut self, out: &mut impl Write, sealed: bool) -> Result<u64> {
+    fn export_slots(&mut self, out: &mut (impl Write + Send), sealed: bool) -> Result<u64> {
         let path = self.path.clone();
         let fault = |source| Fault::file(&path, source);
         let is_registered = self.standing()?.registered.is_some();
@@ -61,22 +66,38 @@ impl Store {
         })?;
         let mut slots = Slots::new(rules, &plan);
         derived::each_row(&snapshot, derived, |row: Row| slots.add(&row))?;
-        derived::each_run(&snapshot, derived, |kept| {
-            slots.seat(&kept.part()?);
-            Ok(())
-        })?;
+        pipe::through(
+            |sender| derived::each_run(&snapshot, derived, |kept| Ok(sender.row((), Some(kept)))),
+            |(), facts| {
+                if let Some(facts) = facts {
+                    slots.seat(&rows::read("a run", facts)?);
+                }
+                Ok(())
+            },
+        )?;
         let mut table =
             SlotTable::new(out, Some(rules.protocol()), &tasks, sealed).map_err(fault)?;
-        for (slot, became) in slots.iter() {
-            let mut row = |run: Option<&Told<'_>>| table.row(&slot, became, run).map_err(fault);
-            match became.last() {
-                None => row(None)?,
-                Some(run) => derived.with_run(&snapshot, run, |kept| {
-                    let run = kept.map(Kept::part).transpose()?;
-                    row(run.as_ref())
-                })?,
-            }
-        }
+        pipe::through(
+            |sender| {
+                for (slot, became) in slots.iter() {
+                    let is_wanted = match became.last() {
+                        None => sender.row((slot, became), None),
+                        Some(run) => derived.with_run(&snapshot, run, |kept| {
+                            Ok(sender.row((slot, became), kept))
+                        })?,
+                    };
+                    if !is_wanted {
+                        break;
+                    }
+                }
+                Ok(())
+            },
+            |(slot, became), facts| {
+                let run: Option<Told<'_>> =
+                    facts.map(|facts| rows::read("a run", facts)).transpose()?;
+                table.row(&slot, became, run.as_ref()).map_err(fault)
+            },
+        )?;
         table.finish().map_err(fault)?;
         Ok(slots.iter().count() as u64)
     }

@@ -285,7 +285,7 @@ impl Writer<'_> {
             if run.state == State::Unjudged {
                 found.push(run.run);
             }
-            Ok(())
+            Ok(true)
         })?;
         Ok(found)
     }
