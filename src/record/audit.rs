@@ -247,7 +247,9 @@ impl Auditor {
         }
         let rule = match (&derived, recorded) {
             (Answer::Refused(refusal), _) | (_, Answer::Refused(refusal)) => refusal.rule(),
-            (Answer::Granted(derived), Answer::Granted(recorded)) => broken_by(derived, recorded),
+            (Answer::Granted(derived), Answer::Granted(recorded)) => {
+                broken_by(&command.action, derived, recorded)
+            }
         };
         let (says, say) = (told(recorded), told(&derived));
         let other = if says == say {
@@ -365,11 +367,18 @@ fn is_scoring(action: &Action, ruling: &Answer) -> bool {
 }
 
 /// Returns the rule that decides the first event in which what follows and what is said to differ.
-fn broken_by(derived: &[Event], recorded: &[Event]) -> Option<Cow<'static, str>> {
+fn broken_by(action: &Action, derived: &[Event], recorded: &[Event]) -> Option<Cow<'static, str>> {
     let same = derived.iter().zip(recorded).take_while(|(a, b)| a == b);
     let place = same.count();
     let differs = derived.get(place).or(recorded.get(place));
-    differs.and_then(Event::rule).map(Cow::Borrowed)
+    let rule = differs.and_then(Event::rule)?;
+    // What a person voids or asks for again is no outage.
+    let by_hand = match action {
+        Action::Void { .. } => Some("/attempts/voids_max"),
+        Action::Retry { .. } => Some("/attempts/rerun_on_request"),
+        _ => None,
+    };
+    Some(by_hand.filter(|_| rule == "/outage").unwrap_or(rule).into())
 }
 
 fn told(answer: &Answer) -> String {
