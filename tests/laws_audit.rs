@@ -151,6 +151,29 @@ fn a_changed_ruling_is_found_although_the_chain_is_forged() {
     });
 }
 
+#[test]
+fn what_a_person_voids_is_not_put_down_to_an_outage() {
+    let drafts = [Draft::of(Design::default())];
+    let mut world = World::empty(&drafts);
+    world.log = Some(Vec::new());
+    for wanted in [Move::Open(0), Move::Register(0), Move::Void(1)] {
+        world.give(&wanted);
+    }
+    let mut forged = sealed(world.log.unwrap());
+    let mut body = entry::read_body(&forged[2].body).unwrap();
+    let Answer::Granted(events) = &mut body.ruling else {
+        panic!("{:?}", body.ruling);
+    };
+    let requeued = events.iter_mut().find_map(|event| match event {
+        Event::BlockVoided { requeued, .. } => Some(requeued),
+        _ => None,
+    });
+    *requeued.unwrap() = false;
+    forged[2].body = canonical_text(&body);
+    let found = audit(&chained(forged)).unwrap_err();
+    assert_eq!(found.rule.as_deref(), Some("/attempts/voids_max"));
+}
+
 /// Returns the canonical JSON of a part of an entry.
 fn canonical_text(part: &impl serde::Serialize) -> String {
     let value = serde_json::to_value(part).unwrap();

@@ -1,11 +1,21 @@
 //! What the engine once answered otherwise than the protocol's language says; the naive engine
-//! found it.
+//! found it; and what its check let pass.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on fails where it stands"
+)]
 
 mod engine_common;
+
+use std::path::Path;
 
 use engine_common::design::Design;
 use engine_common::words::{plays, plays_registered, read};
 use engine_common::{Draft, World};
+use prereg::folder::DiskFolder;
+use prereg::protocol::check::check;
+use prereg::protocol::defect::Defect;
 use prereg::protocol::model::{
     ArmsOrder, CauseWord, ErrorsIn, Outage, OutageWindow, ScoreWord, Serial, Voids,
 };
@@ -211,4 +221,40 @@ fn outage() -> Outage {
         voids: Voids::Block,
         pauses_starts: false,
     }
+}
+
+/// Returns the codes, places and notes of the defects of the smallest protocol, once changed.
+fn defects(change: impl FnOnce(String) -> String) -> Vec<(String, String)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("protocols");
+    let text = std::fs::read_to_string(folder.join("minimal.toml")).unwrap();
+    let checked = check(change(text).as_bytes(), &DiskFolder::at(&folder));
+    let defects = checked.err().unwrap_or_default().into_iter();
+    let told = |defect: Defect| {
+        let place = format!("{} {:?}", defect.code.text(), defect.place);
+        (place, defect.note.unwrap_or_default())
+    };
+    defects.map(told).collect()
+}
+
+#[test]
+fn the_way_out_of_an_order_by_counts_is_one_by_plan() {
+    let counts = "repeats = 2, by = \"counts\", arms = \"alternating\", runs_max = 1";
+    let found = defects(|text| text.replace("repeats = 2", counts));
+    let unbalanced = found
+        .iter()
+        .find(|(place, _)| place.starts_with("order-unbalanced"));
+    let (_, note) = unbalanced.unwrap();
+    assert!(note.starts_with("by = \"plan\" with"), "{note}");
+}
+
+#[test]
+fn a_table_of_descriptions_describes_something() {
+    let with = |table: &str| {
+        let table = format!("[analysis.descriptive]\n{table}\n[limitations]");
+        defects(|text| text.replace("[limitations]", &table))
+    };
+    let places: Vec<String> = with("").into_iter().map(|(place, _)| place).collect();
+    assert_eq!(places, ["missing-key Key(\"/analysis/descriptive\")"]);
+    assert_eq!(with("pass_at = []").len(), 1);
+    assert_eq!(with("pass_at = [1]"), []);
 }

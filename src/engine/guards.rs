@@ -88,7 +88,8 @@ pub(super) fn session(rules: &Rules, slice: &Slice, at: Time) -> Ruling {
 }
 
 /// Returns the slot that a start would fill, where there are stages: the first that is not taken.
-/// Those of a stage that is stopped are passed over if one may start after them.
+/// Those of a stage that is not open, or is stopped, are passed over if one may start after them, as
+/// the order passes over them.
 fn asked(
     rules: &Rules,
     slice: &Slice,
@@ -101,12 +102,12 @@ fn asked(
         return None;
     }
     let plan = rules.plan_of(slice, true);
+    let may_start = |slot: &Slot| may_start(rules, slice, slot.stage, at, in_session);
     let mut free = lanes::free(slice, &plan, phase, arm);
     let first = free.next()?;
-    if stopped_stage(rules, slice, first.stage, at, in_session).is_none() {
+    if may_start(&first) {
         return Some(first);
     }
-    let may_start = |slot: &Slot| may_start(rules, slice, slot.stage, at, in_session);
     Some(free.find(may_start).unwrap_or(first))
 }
 

@@ -275,7 +275,12 @@ impl<S: Shelf> Auditor<S> {
         let is_nothing = matches!(recorded, Answer::Granted(events) if events.is_empty());
         match derived == *recorded && !is_nothing {
             true => Ok(()),
-            false => Err(End::Diverged(differs(seq, &derived, recorded))),
+            false => Err(End::Diverged(differs(
+                seq,
+                &command.action,
+                &derived,
+                recorded,
+            ))),
         }
     }
 
@@ -389,10 +394,12 @@ fn follows(rules: Option<&Rules>, slice: &Slice, command: &Command, recorded: &A
 }
 
 /// Says how a ruling differs from the one that follows.
-fn differs(seq: u64, derived: &Answer, recorded: &Answer) -> Divergence {
+fn differs(seq: u64, action: &Action, derived: &Answer, recorded: &Answer) -> Divergence {
     let rule = match (derived, recorded) {
         (Answer::Refused(refusal), _) | (_, Answer::Refused(refusal)) => refusal.rule(),
-        (Answer::Granted(derived), Answer::Granted(recorded)) => broken_by(derived, recorded),
+        (Answer::Granted(derived), Answer::Granted(recorded)) => {
+            broken_by(action, derived, recorded)
+        }
     };
     let (says, say) = (told(recorded), told(derived));
     let other = if says == say {
@@ -413,11 +420,18 @@ fn is_scoring(action: &Action, ruling: &Answer) -> bool {
 }
 
 /// Returns the rule that decides the first event in which what follows and what is said to differ.
-fn broken_by(derived: &[Event], recorded: &[Event]) -> Option<Cow<'static, str>> {
+fn broken_by(action: &Action, derived: &[Event], recorded: &[Event]) -> Option<Cow<'static, str>> {
     let same = derived.iter().zip(recorded).take_while(|(a, b)| a == b);
     let place = same.count();
     let differs = derived.get(place).or(recorded.get(place));
-    differs.and_then(Event::rule).map(Cow::Borrowed)
+    let rule = differs.and_then(Event::rule)?;
+    // What a person voids or asks for again is no outage.
+    let by_hand = match action {
+        Action::Void { .. } => Some("/attempts/voids_max"),
+        Action::Retry { .. } => Some("/attempts/rerun_on_request"),
+        _ => None,
+    };
+    Some(by_hand.filter(|_| rule == "/outage").unwrap_or(rule).into())
 }
 
 fn told(answer: &Answer) -> String {

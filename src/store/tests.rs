@@ -18,7 +18,7 @@ use crate::folder::DiskFolder;
 use crate::protocol::check::check;
 use crate::record::divergence::Code;
 use crate::record::entry::{self, Answer};
-use crate::units::{Digest, RunId, Time};
+use crate::units::{Digest, Money, RunId, Time};
 
 thread_local! {
     /// What was asked of SQLite.
@@ -124,6 +124,53 @@ impl Noted {
         });
     }
 
+    /// Asks for whatever else decides; returns how often it was granted.
+    fn every_other_action(&mut self) -> usize {
+        let run = RunId(self.runs);
+        let text = || "it rained".to_owned();
+        let actions = [
+            Action::Expire { run },
+            Action::Breaker { open: true },
+            Action::Breaker { open: false },
+            Action::Checkpoint {
+                run,
+                passed: true,
+                note: None,
+            },
+            Action::Cost {
+                run,
+                cost: Money(1),
+            },
+            Action::Retry { run },
+            Action::Session {},
+            Action::Read {
+                id: "quota".to_owned(),
+                fields: serde_json::Map::new(),
+            },
+            Action::Preflight {
+                arm: "baseline".to_owned(),
+                status: "ready".to_owned(),
+            },
+            Action::Probe {
+                id: "agent".to_owned(),
+                value: None,
+            },
+            Action::Void {
+                block: 1,
+                reason: text(),
+            },
+            Action::Void {
+                block: 2,
+                reason: text(),
+            },
+            Action::Deviate { note: text() },
+            Action::Conclude {},
+            Action::Unblind {},
+        ];
+        let granted = actions.map(|action| self.give(action));
+        granted.iter().filter(|granted| **granted).count()
+    }
+
     fn next(&mut self) -> Option<(String, String)> {
         self.store.cache = super::Cache::default();
         match self.store.write(|writer| writer.peek()).unwrap() {
@@ -187,6 +234,10 @@ fn a_decision_searches_and_never_goes_through_a_table() {
         }
     }
     assert!(by_plan.runs > 8, "{}", by_plan.runs);
+    for study in [&mut by_counts, &mut by_plan] {
+        let granted = study.every_other_action();
+        assert!(granted > 4, "{granted}");
+    }
 
     let asked = ASKED.take();
     let about = |table: &str| asked.iter().filter(|sql| sql.contains(table)).count();

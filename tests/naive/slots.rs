@@ -70,7 +70,7 @@ impl Naive {
     }
 
     /// The slot that a start would fill, where there are stages: the first of the task and arm that is
-    /// free. CHOICE: of a stage that is stopped none is, if one of another stage may start.
+    /// free. CHOICE: of a stage that is closed or stopped none is, if one of another stage may start.
     pub(super) fn asked(&self, at: Time, task: &str, arm: &str, here: bool) -> Option<Slot> {
         let design = self.design();
         let pilot = self.pilots().iter().any(|id| id == task);
@@ -87,10 +87,7 @@ impl Naive {
         let first = *free.first()?;
         let goes =
             |slot: &&&Slot| self.is_open(at, slot.stage) && !self.is_stopped(at, slot.stage, here);
-        match self.is_stopped(at, first.stage, here) {
-            true => free.iter().find(goes).copied().or(Some(first)).cloned(),
-            false => Some(first.clone()),
-        }
+        free.iter().find(goes).copied().or(Some(first)).cloned()
     }
 
     /// The stage of the slot that a start would fill must be open, and its block fit.

@@ -696,7 +696,7 @@ fn analysis(c: &mut Choices, arms: &[&str], single: bool) -> Table {
         })
         .may(c, "descriptive", |c| {
             Table::default()
-                .may(c, "pass_at", |_| json!([1]))
+                .with("pass_at", json!([1]))
                 .may(c, "pass_hat", |_| json!([1]))
                 .may(c, "time_to_success", |_| json!({ "limit_s": 1000.5 }))
                 .may(c, "cost_effectiveness", |_| json!({ "lambda": [1.0, 5.5] }))

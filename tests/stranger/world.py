@@ -46,8 +46,7 @@ def admissible(engine, action, at):
         free = [slot for slot in engine.plan.cells.get((task, arm), []) if not engine.is_taken(slot)]
     in_session = action["executed"] == "here"
     looks = lambda rule: not (in_session and rule["at"] == "session")
-    stops = lambda slot: stopped(engine, at, [], of_stage(engine, slot), lambda rule: rule["scope"] == "stage" and looks(rule))
-    if free and stops(free[0]):
+    if free:
         free = [slot for slot in free if may_start(engine, slot.stage, at, in_session)] or free
     conditions(engine, at, [arm], of_stage(engine, free[0] if free else None), looks)
     if protocol["stages"] and not is_pilot:

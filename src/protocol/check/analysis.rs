@@ -226,6 +226,19 @@ impl Checker<'_> {
     ) -> Descriptive {
         let time = given.time_to_success.as_ref();
         let cost = given.cost_effectiveness.as_ref();
+        let none = |given: Option<usize>| given.is_none_or(|count| count == 0);
+        let lists = [
+            given.pass_at.as_ref().map(Vec::len),
+            given.pass_hat.as_ref().map(Vec::len),
+            given.subgroups.as_ref().map(Vec::len),
+        ];
+        if time.is_none() && cost.is_none() && lists.into_iter().all(none) {
+            self.refuse(
+                Code::MissingKey,
+                Place::Key("/analysis/descriptive".to_owned()),
+                "nothing is described; name what is, for example pass_at = [1], or leave the table out",
+            );
+        }
         Descriptive {
             pass_at: self.passes(draft, "pass_at", given.pass_at.as_deref()),
             pass_hat: self.passes(draft, "pass_hat", given.pass_hat.as_deref()),

@@ -11,7 +11,7 @@ use super::few_tasks::few_tasks;
 use crate::protocol::defect::{Code, Defect, Place, nearest};
 use crate::protocol::draft::{ArmsOrder, Axis, Draft, Expect, LateReport, OutcomeKind, ScoreWord};
 use crate::protocol::frame::{Drawn, Task};
-use crate::protocol::model::{Arm, Protocol, Voids};
+use crate::protocol::model::{Arm, OrderBy, Protocol, Voids};
 use crate::protocol::plan::Plan;
 use crate::protocol::source::child;
 use crate::protocol::template;
@@ -196,9 +196,17 @@ impl Checker<'_> {
         let told = found.into_iter().filter(|(weakness, _)| {
             !self.follows_from_a_slip(weakness.code) && !named(weakness.code.text())
         });
+        let by_counts = draft.allocation.by == Some(OrderBy::Counts);
+        let removed = |weakness: &Weakness| match weakness.code {
+            // An order by counts alternates, and nothing else.
+            Code::OrderUnbalanced if by_counts => {
+                "by = \"plan\" with arms = \"counterbalanced\" puts each arm first equally often"
+            }
+            _ => weakness.way_out,
+        };
         let defects = told.map(|(weakness, finding)| Defect {
             label: finding.label,
-            note: Some(way_out(weakness.way_out, weakness.code)),
+            note: Some(way_out(removed(weakness), weakness.code)),
             ..Defect::new(weakness.code, finding.place, finding.message)
         });
         for defect in defects.collect::<Vec<_>>() {
