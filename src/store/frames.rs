@@ -61,7 +61,7 @@ pub(super) fn save(
 /// Returns the draft that was opened last.
 pub(super) fn newest(connection: &Connection) -> Result<Option<Draft>> {
     let found = connection
-        .prepare_cached("SELECT seq, registration, extent FROM drafts ORDER BY draft DESC LIMIT 1")?
+        .prepare_cached("SELECT seq, registration, extent FROM drafts WHERE draft = (SELECT max(draft) FROM drafts)")?
         .query_row([], |row| {
             Ok((
                 unsigned(row, 0)?,
@@ -84,7 +84,7 @@ pub(super) fn newest(connection: &Connection) -> Result<Option<Draft>> {
 /// Returns the text of the protocol that was opened last.
 pub(super) fn newest_text(connection: &Connection) -> Result<Option<String>> {
     let text = connection
-        .prepare_cached("SELECT text FROM drafts ORDER BY draft DESC LIMIT 1")?
+        .prepare_cached("SELECT text FROM drafts WHERE draft = (SELECT max(draft) FROM drafts)")?
         .query_row([], |row| row.get(0));
     Ok(text.optional()?)
 }

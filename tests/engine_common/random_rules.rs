@@ -44,6 +44,11 @@ pub fn any_rules(random: &mut Random, plain: Design) -> Design {
         } else {
             plain.order
         },
+        block: if by_counts {
+            BlockKind::Task
+        } else {
+            plain.block
+        },
         nest: match () {
             () if by_counts => task_by_task,
             () if grows => [Axis::Task, plain.nest[1], plain.nest[2]],

@@ -158,9 +158,7 @@ impl Forgery {
             );
             connection.execute(kept, row).unwrap();
             for draft in opened(&entry.body) {
-                let row = (draft, entry.seq as i64);
-                let kept = "INSERT OR REPLACE INTO drafts (draft, seq) VALUES (?1, ?2)";
-                connection.execute(kept, row).unwrap();
+                draw(&connection, draft, entry);
             }
         }
         // The rows stand for the first entry, and lag behind the others.
@@ -177,6 +175,38 @@ impl Forgery {
         if let Ok(mut store) = Store::open(path, || Time(0)) {
             let _ = store.settle();
         }
+    }
+}
+
+/// Writes the rows of a draft, as far as a protocol stands in the entry that is said to open it.
+fn draw(connection: &Connection, draft: i64, entry: &Entry) {
+    let Ok(Body { command, .. }) = entry::read_body(&entry.body) else {
+        return;
+    };
+    let Action::Open {
+        text,
+        tasks,
+        registration,
+    } = command.action
+    else {
+        return;
+    };
+    let Ok(rules) = Rules::of_record(*registration, tasks) else {
+        return;
+    };
+    let (seq, registration) = (entry.seq as i64, rules.registration());
+    let registration = serde_json::to_string(registration).unwrap();
+    let extent = serde_json::to_string(rules.extent()).unwrap();
+    let kept = "INSERT OR REPLACE INTO drafts VALUES (?1, ?2, ?3, ?4, ?5)";
+    let row = (draft, seq, text, registration, extent);
+    connection.execute(kept, row).unwrap();
+    for (task, phase) in rules.framed() {
+        let kept = "INSERT OR REPLACE INTO tasks VALUES (?1, ?2, ?3, ?4, ?5)";
+        let place = phase.map(|phase| phase.index as i64);
+        let confirmatory = phase.map(|phase| phase.confirmatory);
+        let fields = canonical::text(&task.fields);
+        let row = (draft, &task.id, fields, confirmatory, place);
+        connection.execute(kept, row).unwrap();
     }
 }
 

@@ -389,6 +389,11 @@ impl Checker<'_> {
                 "by = \"counts\" goes task by task: `nest` is [\"task\", \"repeat\", \"arm\"] then";
             self.refuse(Code::Arms, place, message);
         }
+        if counted && allocation.block == Some(BlockKind::Pair) {
+            let place = Place::Value("/allocation/block".to_owned());
+            let message = "by = \"counts\" derives which slot a run fills anew each time: `block` is \"task\" then";
+            self.refuse(Code::Arms, place, message);
+        }
         Some(Allocation {
             nest: nest?,
             repeats: repeats?,
