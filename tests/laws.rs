@@ -124,7 +124,8 @@ fn blocks_add_up_to_the_slots_that_have_ended() {
         let standing = &after.slice.standing;
         let blocks = blocks::all(rules, &after.slice);
         let sum = |part: fn(&Block) -> u64| blocks.iter().map(part).sum::<u64>();
-        assert_eq!(sum(|block| block.ended), standing.slots_ended, "{wanted:?}");
+        let (ended, design) = (sum(|block| block.ended), after.design());
+        assert_eq!(ended, standing.slots_ended, "{wanted:?} under {design:?}");
         let plan = rules.plan_of(&after.slice, true);
         assert_eq!(sum(|block| block.expected), plan.len());
         let complete = blocks.iter().all(|block| block.complete);

@@ -86,7 +86,7 @@ pub fn flag(
 /// Returns how far every block of the registered plan has come, in order.
 pub fn all(rules: &Rules, slice: &Slice) -> Vec<Block> {
     let plan = rules.plan_of(slice, true);
-    let blocks = 0..count(&plan);
+    let blocks = 0..count(rules, &plan);
     blocks
         .map(|block| stands(rules, slice, &plan, block))
         .collect()
@@ -97,7 +97,7 @@ pub fn all(rules: &Rules, slice: &Slice) -> Vec<Block> {
 /// Looks at no run, and at nothing but the standing before the first slot and after the last one.
 pub fn complete(rules: &Rules, slice: &Slice) -> (u64, u64) {
     let plan = rules.plan_of(slice, true);
-    let blocks = count(&plan);
+    let blocks = count(rules, &plan);
     let complete = match slice.standing.slots_ended {
         0 => 0,
         ended if is_complete(ended, plan.len()) => blocks,
@@ -117,14 +117,30 @@ pub fn of_run(rules: &Rules, slice: &Slice, run: &Run) -> Option<Flag> {
     })
 }
 
-/// An empty plan has no slots to put into blocks.
-fn count(plan: &Plan) -> u64 {
-    if plan.is_empty() { 0 } else { plan.blocks() }
+/// An empty plan has no slots to put into blocks. An order by counts goes task by task, whatever is
+/// complete together elsewhere.
+fn count(rules: &Rules, plan: &Plan) -> u64 {
+    match rules.goes_by_counts() {
+        _ if plan.is_empty() => 0,
+        true => plan.tasks(),
+        false => plan.blocks(),
+    }
+}
+
+/// Returns the slots of a block, in no order that matters.
+fn slots_of(rules: &Rules, plan: &Plan, block: u64) -> Vec<Slot> {
+    if !rules.goes_by_counts() {
+        return plan.slots_of_block(block);
+    }
+    let arms = rules.protocol().arms.len() as u64;
+    let slots = (0..plan.repeats()).flat_map(|repeat| (0..arms).map(move |arm| (repeat, arm)));
+    let position = |(repeat, arm)| plan.position(block, repeat, arm);
+    slots.map(|slot| plan.slot(position(slot))).collect()
 }
 
 /// Returns whether a block is complete, by its lanes alone.
 fn is_whole(rules: &Rules, slice: &Slice, plan: &Plan, block: u64) -> bool {
-    let slots = plan.slots_of_block(block);
+    let slots = slots_of(rules, plan, block);
     match rules.protocol().allocation.by {
         OrderBy::Plan => slots
             .iter()
@@ -137,7 +153,7 @@ fn is_whole(rules: &Rules, slice: &Slice, plan: &Plan, block: u64) -> bool {
 }
 
 fn stands(rules: &Rules, slice: &Slice, plan: &Plan, block: u64) -> Block {
-    let slots = plan.slots_of_block(block);
+    let slots = slots_of(rules, plan, block);
     match rules.protocol().allocation.by {
         OrderBy::Plan => Block::of(slots.iter().map(|slot| by_plan(slice, plan, slot))),
         OrderBy::Counts => {
