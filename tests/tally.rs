@@ -91,12 +91,9 @@ fn assert_slots_agree(rules: &Rules, slice: &Slice, tally: &Tally) {
     if !rules.goes_by_counts() {
         assert_eq!(tally.reruns, reruns(slice));
     }
-    // An order by counts goes task by task, whatever its blocks are.
-    if !rules.goes_by_counts() || plan.blocks() == plan.tasks() {
-        let complete = blocks::all(rules, slice);
-        let complete = complete.iter().filter(|block| block.complete).count() as u64;
-        assert_eq!(slice.standing.blocks_complete, complete);
-    }
+    let complete = blocks::all(rules, slice);
+    let complete = complete.iter().filter(|block| block.complete).count() as u64;
+    assert_eq!(slice.standing.blocks_complete, complete);
 }
 
 /// What became of every slot, from all runs.
