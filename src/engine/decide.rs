@@ -135,10 +135,7 @@ pub fn due(rules: Option<&Rules>, slice: &Slice, command: &Command) -> Vec<RunId
                     let runs = slice.cell(task, arm).map(|run| run.run);
                     runs.filter(stale).collect()
                 }
-                Ok(Some(_)) => {
-                    let live = slice.standing.live.keys();
-                    live.filter(|run| stale(run)).copied().collect()
-                }
+                Ok(Some(_)) => rules.stale(&slice.standing, command.at).collect(),
                 _ => Vec::new(),
             }
         }

@@ -16,7 +16,7 @@ use crate::protocol::frame::{self, Task};
 use crate::protocol::model::{OrderBy, Protocol, SplitKind, StopScope};
 use crate::protocol::plan::Plan;
 use crate::protocol::registration::Registration;
-use crate::units::{Digest, Time};
+use crate::units::{Digest, RunId, Time};
 
 /// A registration with everything that follows from it.
 #[derive(Debug)]
@@ -303,6 +303,15 @@ impl Rules {
             self.stops_one(StopScope::Arm).then_some(run.arm.as_str()),
             stage.filter(|_| staged).map(|stage| stage.id.as_str()),
         ]
+    }
+
+    /// Returns the live runs that have passed their deadlines. Runs are numbered as they start, and
+    /// time never goes back: they are the first.
+    pub fn stale<'s>(&self, standing: &'s Standing, at: Time) -> impl Iterator<Item = RunId> + 's {
+        let after = self.protocol().attempts.stale_after;
+        let live = standing.live.iter();
+        let stale = live.take_while(move |(_, started_at)| started_at.plus(after) <= at);
+        stale.map(|(run, _)| *run)
     }
 
     /// Returns whether a live run has passed its deadline; the deadline itself is past.

@@ -122,9 +122,8 @@ pub fn peek_pilot(rules: &Rules, slice: &Slice, at: Time) -> Peek {
 /// Returns what stands before any start: a run whose deadline has passed, or as many live runs as may
 /// be.
 fn unready(rules: &Rules, slice: &Slice, at: Time) -> Option<Peek> {
-    let mut live = slice.standing.live.iter();
-    if let Some((run, _)) = live.find(|(_, started_at)| rules.is_stale(**started_at, at)) {
-        return Some(Peek::Expire(*run));
+    if let Some(run) = rules.stale(&slice.standing, at).next() {
+        return Some(Peek::Expire(run));
     }
     let runs_max = u64::from(rules.protocol().allocation.runs_max);
     (slice.standing.live.len() as u64 >= runs_max).then_some(Peek::Wait)
@@ -195,12 +194,7 @@ pub(super) fn commit(
     if runs_of(slice, task, arm, place.as_ref()) != runs {
         return Err(Refusal::RaceLost {});
     }
-    let live = slice
-        .standing
-        .live
-        .values()
-        .filter(|started_at| !rules.is_stale(**started_at, at))
-        .count();
+    let live = slice.standing.live.len() - rules.stale(&slice.standing, at).count();
     let runs_max = rules.protocol().allocation.runs_max;
     if live as u64 >= u64::from(runs_max) {
         return Err(Refusal::CapReached { runs_max });

@@ -2,8 +2,8 @@
 
 use prereg::engine::slice::State;
 use prereg::protocol::model::{
-    ArmsOrder, Axis, Budget, BudgetCounts, BudgetMax, BudgetPer, BudgetUnknown, CauseWord,
-    ErrorsIn, Outage, OutageWindow, ScoreWord, StopScope, UnknownStop, Voids,
+    ArmsOrder, Axis, BlockKind, Budget, BudgetCounts, BudgetMax, BudgetPer, BudgetUnknown,
+    CauseWord, ErrorsIn, Outage, OutageWindow, ScoreWord, StopScope, UnknownStop, Voids,
 };
 use prereg::units::{Micros, Money, Share, Time};
 
