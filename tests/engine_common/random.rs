@@ -119,11 +119,12 @@ pub fn any_drafts(random: &mut Random) -> [Design; 2] {
             endless: first.endless,
             tasks: first.tasks,
             undrawn: first.undrawn,
-            nest: if first.grows {
+            nest: if first.grows || first.by_counts {
                 first.nest
             } else {
                 *random.pick(&NESTS)
             },
+            block: first.block,
             budgets: first.budgets.clone(),
             outage: first.outage.clone(),
             stages: first.stages.clone(),
