@@ -497,7 +497,20 @@ fn an_edited_row_is_found() {
         "INSERT INTO keys SELECT body ->> '$.command.key', 4 FROM entries WHERE seq = 5",
         "UPDATE drafts SET seq = 2",
         "DELETE FROM drafts",
-        "INSERT INTO drafts VALUES (2, 1)",
+        "INSERT INTO drafts SELECT 2, seq, text, registration, extent FROM drafts",
+        "UPDATE drafts SET text = text || ' '",
+        "UPDATE drafts SET registration = registration || ' '",
+        "UPDATE drafts SET extent = replace(extent, '\"pilot\":0', '\"pilot\":1')",
+        "UPDATE tasks SET fields = replace(fields, '{', '{ ')",
+        "UPDATE tasks SET place = -place WHERE place = 1",
+        "UPDATE tasks SET place = NULL WHERE place = 1",
+        "UPDATE tasks SET confirmatory = 2 WHERE place = 1",
+        "UPDATE tasks SET confirmatory = NULL WHERE place = 1",
+        "UPDATE tasks SET draft = 2 WHERE place = 1",
+        "UPDATE tasks SET id = 'other' WHERE place = 1",
+        "DELETE FROM tasks WHERE place = 1",
+        "INSERT INTO tasks VALUES (1, 'more', '{\"id\":\"more\"}', NULL, 7)",
+        "UPDATE facts SET key = replace(key, ':', ': ')",
     ];
     for sql in derived {
         assert_eq!(edited(&study, sql), Code::TablesDiffer, "{sql}");
@@ -530,7 +543,9 @@ fn an_edited_row_is_found() {
     // The last entry alone is what a published head is for; the tables still show it.
     let last = "DELETE FROM entries WHERE seq = (SELECT max(seq) FROM entries)";
     assert_eq!(edited(&study, last), Code::TablesDiffer);
-    for gone in ["runs", "lanes", "standing", "keys", "drafts", "entries"] {
+    for gone in [
+        "runs", "lanes", "standing", "keys", "drafts", "tasks", "facts", "entries",
+    ] {
         let bench = Bench::new();
         let path = bench.put(&fs::read(study.record()).unwrap());
         let connection = Connection::open(&path).unwrap();

@@ -10,6 +10,7 @@ use super::input;
 use super::reply::{Defects, Failure, Reply};
 use super::results::{self, counted};
 use super::run::runs_beside;
+use crate::engine::slice::Run;
 use crate::record::anchor::Proof;
 use crate::record::anchor::expected::{Anchor, Expected, Origin};
 use crate::record::anchor::file::Shown;
@@ -19,7 +20,8 @@ use crate::record::divergence::{Code, Divergence};
 use crate::record::unshown;
 use crate::runner::kept::{Kept, Unlike};
 use crate::runner::signing::Stamped;
-use crate::store::{self, Store, Verification};
+use crate::store::{self, EachRun, End, Store, Verification};
+use crate::units::Digest;
 
 /// A publication that the record agrees with, and whether it was checked who stamped it.
 struct Checked {
@@ -47,7 +49,16 @@ pub(super) fn verify(args: &Verify) -> Result<Reply, Failure> {
 
 fn derive(args: &Verify) -> Result<Reply, Failure> {
     let mut expected = expected(args)?;
-    let verification = store::verify_against(&args.file, &mut expected)?;
+    let mut kept = Kept::default();
+    let mut hold = |first: Option<Digest>, study: &str, run: &Run| {
+        hold_files(&mut kept, &args.file, first, study, run)
+    };
+    let each_run: Option<EachRun<'_>> = if args.artefacts {
+        Some(&mut hold)
+    } else {
+        None
+    };
+    let verification = store::verify_against(&args.file, &mut expected, each_run)?;
     let is_sound = !matches!(verification, Verification::Diverged(_));
     if let Some(unmet) = expected.unmet().filter(|_| is_sound) {
         return Err(anchor::defect(Path::new(&unmet.file), unmet.message));
@@ -57,8 +68,8 @@ fn derive(args: &Verify) -> Result<Reply, Failure> {
             let anchors = expected.anchors().into_iter();
             let anchors = anchors.map(|found| check_stamp(found, args.ca.as_deref()));
             let anchors = anchors.collect::<Result<Vec<_>, _>>()?;
-            let kept = args.artefacts.then(|| kept(&args.file, &audit));
-            Ok(verified(&audit, &anchors, kept.transpose()?))
+            let kept = args.artefacts.then_some(kept);
+            Ok(verified(&audit, &anchors, kept))
         }
         Verification::Empty => Ok(Reply::done(
             "empty       the record has no entries yet: nothing was decided, and nothing diverges\n",
@@ -91,31 +102,29 @@ fn expected(args: &Verify) -> Result<Expected, Failure> {
     Ok(expected)
 }
 
-/// Holds the files that runs have left beside the record, or beside its export, to what it says of them.
-fn kept(file: &Path, audit: &Audit) -> Result<Kept, Failure> {
-    let study = audit.rules.as_ref();
-    let study = study.map_or("", |rules| &rules.protocol().study.id);
-    let as_record = runs_beside(file, audit.first);
+/// Holds the files that a run has left beside the record, or beside its export, to what it says of them.
+fn hold_files(
+    kept: &mut Kept,
+    file: &Path,
+    first: Option<Digest>,
+    study: &str,
+    run: &Run,
+) -> Result<(), End> {
+    let Some(said) = &run.execution else {
+        return Ok(());
+    };
+    let as_record = runs_beside(file, first);
     // An export may be called as anybody likes; the record is called as its study.
-    let as_study = runs_beside(
-        &file.with_file_name(format!("{study}.prereg.db")),
-        audit.first,
-    );
+    let as_study = runs_beside(&file.with_file_name(format!("{study}.prereg.db")), first);
     let found = [&as_record, &as_study].into_iter().find(|at| at.is_dir());
     let runs = found.unwrap_or(&as_record);
-    let mut kept = Kept::default();
-    for run in audit.slice.runs.values().flatten() {
-        let Some(said) = &run.execution else { continue };
-        kept.check(runs, run.run, said)
-            .map_err(|unlike| match unlike {
-                Unlike::Differs(message) => Failure::Diverged {
-                    divergence: Divergence::new(Code::ArtefactDiffers, 0, message),
-                    text: None,
-                },
-                Unlike::Unread(source, path) => store::Fault::file(&path, source).into(),
-            })?;
-    }
-    Ok(kept)
+    kept.check(runs, run.run, said)
+        .map_err(|unlike| match unlike {
+            Unlike::Differs(message) => {
+                End::Diverged(Divergence::new(Code::ArtefactDiffers, 0, message))
+            }
+            Unlike::Unread(source, path) => End::Fault(store::Fault::file(&path, source)),
+        })
 }
 
 fn kept_text(kept: Kept) -> String {

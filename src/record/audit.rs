@@ -90,7 +90,7 @@ pub struct Audit {
     pub registered_at: Option<Time>,
     /// The rules of the protocol that was opened last.
     pub rules: Option<Rules>,
-    /// What the entries say, folded.
+    /// What stands, and the rows that were in memory at the end.
     pub slice: Slice,
 }
 
@@ -180,6 +180,11 @@ impl<S: Shelf> Auditor<S> {
     /// Returns what stands as of the entries that were checked.
     pub fn standing(&self) -> &Standing {
         &self.slice.standing
+    }
+
+    /// Returns the digest of the first entry, which no other record has.
+    pub fn first(&self) -> Option<Digest> {
+        self.first
     }
 
     /// Returns how many rows are in memory.

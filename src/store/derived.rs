@@ -41,8 +41,7 @@ impl Derived {
         let mut derived = Self { head, slice };
         let head = rows::head(connection)?;
         for seq in applied + 1..=head.seq {
-            let opened = derived.slice.standing.opened;
-            let current = current_rules(connection, rules, opened)?;
+            let current = current_rules(connection, rules, &derived.slice.standing)?;
             derived.catch_up(connection, current.as_deref(), seq)?;
         }
         derived.head = head;

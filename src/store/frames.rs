@@ -58,11 +58,11 @@ pub(super) fn save(
     Ok(())
 }
 
-/// Returns the draft that was opened last.
-pub(super) fn newest(connection: &Connection) -> Result<Option<Draft>> {
+/// Returns a draft.
+pub(super) fn draft(connection: &Connection, draft: u64) -> Result<Option<Draft>> {
     let found = connection
-        .prepare_cached("SELECT seq, registration, extent FROM drafts WHERE draft = (SELECT max(draft) FROM drafts)")?
-        .query_row([], |row| {
+        .prepare_cached("SELECT seq, registration, extent FROM drafts WHERE draft = ?1")?
+        .query_row([signed(draft)], |row| {
             Ok((
                 unsigned(row, 0)?,
                 row.get::<_, String>(1)?,
@@ -79,6 +79,14 @@ pub(super) fn newest(connection: &Connection) -> Result<Option<Draft>> {
             })
         })
         .transpose()
+}
+
+/// Returns the entry that opened the last draft.
+pub(super) fn newest_seq(connection: &Connection) -> Result<Option<u64>> {
+    let seq = connection
+        .prepare_cached("SELECT seq FROM drafts WHERE draft = (SELECT max(draft) FROM drafts)")?
+        .query_row([], |row| unsigned(row, 0));
+    Ok(seq.optional()?)
 }
 
 /// Returns the text of the protocol that was opened last.
@@ -112,27 +120,34 @@ pub(super) fn framed(
     found.map(framed_of).transpose()
 }
 
-type Columns = (String, Option<bool>, Option<u64>);
+/// The fields of a task, whether it is drawn or a pilot, and its place there.
+type Columns = (String, Option<i64>, Option<i64>);
 
 fn columns(row: &Row<'_>) -> rusqlite::Result<Columns> {
-    let place: Option<i64> = row.get(2)?;
-    Ok((row.get(0)?, row.get(1)?, place.map(i64::unsigned_abs)))
+    Ok((row.get(0)?, row.get(1)?, row.get(2)?))
 }
 
 fn framed_of((fields, confirmatory, index): Columns) -> Result<Framed> {
     let fields: Value = read("a task", &fields)?;
     Ok(Framed {
         task: Task::new(fields).map_err(broken)?,
-        phase: phase_of(confirmatory, index),
+        phase: phase_of(confirmatory, index)?,
     })
 }
 
-fn phase_of(confirmatory: Option<bool>, index: Option<u64>) -> Option<Phase> {
-    let known = confirmatory.zip(index);
-    known.map(|(confirmatory, index)| Phase {
+fn phase_of(confirmatory: Option<i64>, index: Option<i64>) -> Result<Option<Phase>> {
+    let confirmatory = match (confirmatory, index) {
+        (None, None) => return Ok(None),
+        (Some(0), Some(_)) => false,
+        (Some(1), Some(_)) => true,
+        _ => return Err(broken("it is neither drawn nor a pilot".to_owned())),
+    };
+    let index = index.and_then(|index| u64::try_from(index).ok());
+    let index = index.ok_or_else(|| broken("its place is below 0".to_owned()))?;
+    Ok(Some(Phase {
         confirmatory,
         index,
-    })
+    }))
 }
 
 fn broken(message: String) -> Fault {
@@ -149,7 +164,10 @@ pub(super) fn digest(seq: u64, text: &str, rules: &Rules) -> Digest {
     framed.sort_unstable_by_key(|(task, _)| task.id.as_str());
     let draft = digest_of_draft(seq, [text, &registration, &extent]);
     framed.into_iter().fold(draft, |digest, (task, phase)| {
-        and_task(digest, &task.id, &canonical::text(&task.fields), phase)
+        let place = phase.map(|phase| (i64::from(phase.confirmatory), signed(phase.index)));
+        let (confirmatory, place) = place.unzip();
+        let columns = (canonical::text(&task.fields), confirmatory, place);
+        and_task(digest, &task.id, &columns)
     })
 }
 
@@ -168,11 +186,10 @@ pub(super) fn digests(connection: &Connection) -> Result<BTreeMap<u64, Digest>> 
         .prepare("SELECT fields, confirmatory, place, draft, id FROM tasks ORDER BY draft, id")?;
     let mut rows = tasks.query([])?;
     while let Some(row) = rows.next()? {
-        let (fields, confirmatory, place) = columns(row)?;
         // A task of a draft that is not there is one too many.
         let digest = digests.entry(unsigned(row, 3)?).or_insert(Digest([0; 32]));
         let id: String = row.get(4)?;
-        *digest = and_task(*digest, &id, &fields, phase_of(confirmatory, place));
+        *digest = and_task(*digest, &id, &columns(row)?);
     }
     Ok(digests)
 }
@@ -184,10 +201,8 @@ fn digest_of_draft(seq: u64, texts: [&str; 3]) -> Digest {
     })
 }
 
-fn and_task(digest: Digest, id: &str, fields: &str, phase: Option<Phase>) -> Digest {
-    let place = phase.map_or(String::new(), |phase| {
-        format!("{} {}", phase.confirmatory, phase.index)
-    });
+fn and_task(digest: Digest, id: &str, (fields, confirmatory, place): &Columns) -> Digest {
+    let place = format!("{confirmatory:?} {place:?}");
     let parts = [id, fields, &place];
     parts.into_iter().fold(digest, |digest, part| {
         Digest::of(&[&digest.0, part.as_bytes()])

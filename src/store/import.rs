@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -108,6 +109,10 @@ impl Made {
         // Made here, so that it is nobody else's, and locked, so that nobody sweeps it.
         let held = File::create_new(&path).map_err(fault)?;
         held.lock().map_err(fault)?;
+        if !is_same(&held, &path) {
+            let swept = "another import took it for one that was left behind; import again";
+            return Err(fault(io::Error::other(swept)));
+        }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut made = Self {
             connection: None,
@@ -147,8 +152,8 @@ impl Made {
         if let Answer::Granted(events) = &ruling {
             derived::save_draft(connection, entry.seq, &command.action, events)?;
         }
-        let opened = self.derived.slice.standing.opened;
-        let rules = current_rules(connection, &mut self.rules, opened)?;
+        let standing = &self.derived.slice.standing;
+        let rules = current_rules(connection, &mut self.rules, standing)?;
         self.derived
             .follow(connection, rules.as_deref(), &command, &ruling)?;
         self.derived.head = Head {
@@ -192,6 +197,14 @@ impl Drop for Made {
     }
 }
 
+/// Returns whether a file still stands at a path.
+fn is_same(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let identity = |found: std::fs::Metadata| (found.dev(), found.ino());
+    let (held, there) = (file.metadata().ok(), path.symlink_metadata().ok());
+    held.is_some() && held.map(identity) == there.map(identity)
+}
+
 /// Removes a file that was half made, and what SQLite left beside it.
 fn remove(path: &Path) {
     let _ = std::fs::remove_file(path);
@@ -214,8 +227,10 @@ fn sweep(place: &Path) {
             continue;
         }
         let path = left.path();
-        let file = File::open(&path);
-        if file.is_ok_and(|file| file.try_lock().is_ok()) {
+        if let Ok(file) = File::open(&path)
+            && file.try_lock().is_ok()
+        {
+            // Locked until it is gone: whoever makes one anew looks whether it still stands.
             remove(&path);
         }
     }

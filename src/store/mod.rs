@@ -46,7 +46,7 @@ pub use flush::Flush;
 pub use group::{GroupCommit, Lead};
 pub use import::{Import, import};
 pub use transfer::Exported;
-pub use verify::{Verification, verify, verify_against};
+pub use verify::{EachRun, End, Verification, verify, verify_against};
 pub use write::{Request, Response, Writer};
 
 use std::borrow::Cow;
@@ -218,8 +218,8 @@ impl Store {
     /// Returns the rules of the protocol that was opened last.
     pub fn rules(&mut self) -> Result<Option<Arc<Rules>>> {
         let snapshot = self.connection.unchecked_transaction()?;
-        let opened = derived(&snapshot, &mut self.cache)?.slice.standing.opened;
-        current_rules(&snapshot, &mut self.cache.rules, opened)
+        let standing = derived(&snapshot, &mut self.cache)?.slice.standing.clone();
+        current_rules(&snapshot, &mut self.cache.rules, &standing)
     }
 
     /// Returns a task of the frame as it stands.
@@ -331,16 +331,16 @@ fn beside(record: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Returns the rules of the protocol that was opened last, read again only when it changed.
+/// Returns the rules of the draft that a standing has opened last, read again only when it changed.
 fn current_rules(
     connection: &Connection,
     cached: &mut Option<Arc<Rules>>,
-    opened: Option<Digest>,
+    standing: &Standing,
 ) -> Result<Option<Arc<Rules>>> {
-    if cached.as_ref().map(|rules| rules.digest()) == opened {
+    if cached.as_ref().map(|rules| rules.digest()) == standing.opened {
         return Ok(cached.clone());
     }
-    let Some(draft) = frames::newest(connection)? else {
+    let Some(draft) = frames::draft(connection, standing.draft)? else {
         return Ok(None);
     };
     let rules = if Rules::need_names(&draft.registration) {

@@ -10,11 +10,11 @@ use crate::record::entry::{self, Answer, Head};
 impl Store {
     /// Returns the entry that registered the protocol.
     pub fn registered(&self) -> Result<Option<(Head, Command)>> {
-        let Some(draft) = frames::newest(&self.connection)? else {
+        let Some(draft) = frames::newest_seq(&self.connection)? else {
             return Ok(None);
         };
         // Pilots may stand between the draft and its registration.
-        rows::find_after(&self.connection, draft.seq, |found| {
+        rows::find_after(&self.connection, draft, |found| {
             let (command, ruling) = entry::unseal(found)?;
             let events = match &ruling {
                 Answer::Granted(events) => events.as_slice(),

@@ -292,11 +292,7 @@ impl Writer<'_> {
 
     /// Returns the rules of the protocol that was opened last.
     pub fn rules(&mut self) -> Result<Option<Arc<Rules>>> {
-        current_rules(
-            self.connection,
-            self.rules,
-            self.derived.slice.standing.opened,
-        )
+        current_rules(self.connection, self.rules, &self.derived.slice.standing)
     }
 
     /// Returns the standing.

@@ -403,7 +403,8 @@ fn allocation(c: &mut Choices, matrix: bool, staged: bool, [counted, grows]: [bo
         // Some intervals are for one repeat alone.
         table = table.with("repeats", c.pick(&[3, 1, 1, 2]));
     }
-    table = if counted && !matrix {
+    let by_counts = counted && !matrix;
+    table = if by_counts {
         table.with("arms", "alternating").with("by", "counts")
     } else {
         table
@@ -413,7 +414,9 @@ fn allocation(c: &mut Choices, matrix: bool, staged: bool, [counted, grows]: [bo
             .may(c, "by", |_| "plan")
     };
     table
-        .may(c, "block", |c| c.word("task pair"))
+        .may(c, "block", |c| {
+            c.word(if by_counts { "task" } else { "task pair" })
+        })
         .may(c, "serial", |c| c.word("study block none"))
         .may(c, "runs_max", |c| c.pick(&[1, 4, 10_000]))
         .may(c, "run_seed", |_| "sha256_task_repeat")

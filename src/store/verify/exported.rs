@@ -6,7 +6,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 use super::abreast::{self, Closed, In};
-use super::{Auditor, End, compare_backward, see};
+use super::{Auditor, EachRun, End, compare_backward, see, show};
 use crate::record::anchor::expected::{Backward, Expected};
 use crate::record::audit::Audit;
 use crate::record::divergence::{Code, Divergence};
@@ -46,8 +46,12 @@ enum Wrong {
 }
 
 /// Verifies an export.
-pub(super) fn checked(path: &Path, expected: &mut Expected) -> Result<Audit, End> {
-    audited(path, expected, |_| Ok(()), None)
+pub(super) fn checked(
+    path: &Path,
+    expected: &mut Expected,
+    each_run: Option<EachRun<'_>>,
+) -> Result<Audit, End> {
+    audited(path, expected, |_| Ok(()), None, each_run)
 }
 
 /// Verifies an export; hands its header on, and every entry once it is checked.
@@ -57,7 +61,7 @@ pub(in crate::store) fn exported(
     begin: impl FnOnce(&Header) -> Result<(), Fault>,
     mut each: impl FnMut(&Entry) -> Result<(), Fault>,
 ) -> Result<Audit, End> {
-    audited(path, expected, begin, Some(&mut each))
+    audited(path, expected, begin, Some(&mut each), None)
 }
 
 /// What is done with every entry once it is checked.
@@ -68,6 +72,7 @@ fn audited(
     expected: &mut Expected,
     begin: impl FnOnce(&Header) -> Result<(), Fault>,
     mut each: Option<Each<'_>>,
+    each_run: Option<EachRun<'_>>,
 ) -> Result<Audit, End> {
     let mut lines = Lines::of(path)?;
     let header = header(path, &mut lines)?;
@@ -94,6 +99,7 @@ fn audited(
             Ok::<(), End>(())
         },
     )?;
+    show(&mut auditor, each_run)?;
     let audit = auditor.finish()?;
     compare_header(&header, &audit)?;
     look_back(path, expected.backward())?;

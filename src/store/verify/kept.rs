@@ -7,7 +7,7 @@ use rusqlite::{Connection, Rows};
 
 use super::abreast::{self, Closed, In};
 use super::tables::{self, Checked, Raw, Table};
-use super::{Auditor, End, compare_backward, see, tables_differ};
+use super::{Auditor, EachRun, End, compare_backward, see, show, tables_differ};
 use crate::engine::slice::Standing;
 use crate::record::anchor::expected::Expected;
 use crate::record::audit::{Audit, Filed};
@@ -49,7 +49,11 @@ enum Done {
 }
 
 /// Verifies a record; returns nothing where it has no entries yet.
-pub(super) fn record(path: &Path, expected: &mut Expected) -> Result<Option<Audit>, End> {
+pub(super) fn record(
+    path: &Path,
+    expected: &mut Expected,
+    each_run: Option<EachRun<'_>>,
+) -> Result<Option<Audit>, End> {
     let mut store = match Store::read(path) {
         Ok(store) => store,
         // Whoever began to make it was killed before there was anything in it.
@@ -79,13 +83,16 @@ pub(super) fn record(path: &Path, expected: &mut Expected) -> Result<Option<Audi
         work,
         |done| comparison.take(done, expected),
     )?;
-    let Comparison { auditor, files, .. } = comparison;
+    let Comparison {
+        mut auditor, files, ..
+    } = comparison;
     if auditor.head() == Head::EMPTY && applied == 0 {
         // Whoever made it was refused, or was killed before the first entry.
         files.compare(&store.connection)?;
         expected.end(Head::EMPTY)?;
         return Ok(None);
     }
+    show(&mut auditor, each_run)?;
     let audit = auditor.finish()?;
     if applied == 0 || applied > audit.head.seq {
         return Err(tables_differ(

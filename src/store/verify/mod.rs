@@ -18,10 +18,12 @@ pub(super) use exported::exported;
 
 use super::spill::Spill;
 use super::{Fault, guards, must_be_file};
+use crate::engine::slice::Run;
 use crate::record::anchor::expected::{self, Backward, Expected};
 use crate::record::audit::{self, Audit, Filed};
 use crate::record::divergence::{Code, Divergence};
-use crate::units::Digest;
+use crate::record::shelf::Shelf as _;
+use crate::units::{Digest, RunId};
 
 /// An audit whose rows may lie on the disk.
 type Auditor = audit::Auditor<Spill>;
@@ -38,10 +40,17 @@ pub enum Verification {
 }
 
 /// Why a verification ended early.
-pub(super) enum End {
+#[derive(Debug)]
+pub enum End {
+    /// Something does not follow.
     Diverged(Divergence),
+    /// The world broke.
     Fault(Fault),
 }
+
+/// Who looks at every run once all entries are checked: at the digest of the first entry, the study's id
+/// and the run.
+pub type EachRun<'e> = &'e mut dyn FnMut(Option<Digest>, &str, &Run) -> Result<(), End>;
 
 impl From<Fault> for End {
     fn from(fault: Fault) -> Self {
@@ -94,11 +103,15 @@ fn is_corruption(error: &rusqlite::Error) -> bool {
 
 /// Verifies the record or the export at a path.
 pub fn verify(path: &Path) -> Result<Verification, Fault> {
-    verify_against(path, &mut Expected::default())
+    verify_against(path, &mut Expected::default(), None)
 }
 
 /// Verifies the record or the export at a path, and holds it to what was published of it.
-pub fn verify_against(path: &Path, expected: &mut Expected) -> Result<Verification, Fault> {
+pub fn verify_against(
+    path: &Path,
+    expected: &mut Expected,
+    each_run: Option<EachRun<'_>>,
+) -> Result<Verification, Fault> {
     must_be_file(path)?;
     let mut file = File::open(path).map_err(|source| Fault::file(path, source))?;
     let mut magic = [0; 16];
@@ -107,9 +120,9 @@ pub fn verify_against(path: &Path, expected: &mut Expected) -> Result<Verificati
         .map_err(|source| Fault::file(path, source))?;
     drop(file);
     let verified = if magic[..read] == *b"SQLite format 3\0" || guards::is_begun(path) {
-        kept::record(path, expected)
+        kept::record(path, expected, each_run)
     } else {
-        exported::checked(path, expected).map(Some)
+        exported::checked(path, expected, each_run).map(Some)
     };
     match verified {
         Ok(Some(audit)) => Ok(Verification::Verified(Box::new(audit))),
@@ -127,6 +140,24 @@ fn see(expected: &mut Expected, auditor: &Auditor, filed: &Filed) -> Result<(), 
         Some(action) => expected.recorded(stand.head.seq, action),
         None => Ok(()),
     }
+}
+
+/// Shows every run.
+fn show(auditor: &mut Auditor, each_run: Option<EachRun<'_>>) -> Result<(), End> {
+    let Some(each) = each_run else { return Ok(()) };
+    let (first, study) = (auditor.first(), auditor.stand().study.to_owned());
+    for run in 1..=auditor.standing().runs {
+        let Some(bytes) = auditor.run(RunId(run))? else {
+            continue;
+        };
+        let run = serde_json::from_slice(&bytes);
+        each(
+            first,
+            &study,
+            &run.map_err(|error| Spill::broken(error.to_string()))?,
+        )?;
+    }
+    Ok(())
 }
 
 /// Compares an entry with what a later one says of it.

@@ -108,7 +108,11 @@ impl Raw {
                 Ok(Checked { key, json })
             }
             Self::Fact(json, key) => {
-                let found = rows::read("a fact", &key)?;
+                let found: FactKey = rows::read("a fact", &key)?;
+                // By its spelling a fact is found: another one would be another row.
+                if key != rows::write(&found) {
+                    return Err(rows::columns_differ(format!("the fact {key}")));
+                }
                 rows::read::<Fact>(&key, &json)?;
                 let key = Key::Fact(found);
                 Ok(Checked { key, json })
