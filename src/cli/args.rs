@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Parser, Subcommand};
+use clap::builder::TypedValueParser;
+use clap::{Args, Parser, Subcommand, value_parser};
 
-use crate::units::{Digest, Micros, Money, RunId};
+use crate::units::{Digest, EXACT_MAX, Micros, Money, RunId};
 
 /// Runs pre-registered comparisons: the rules first, the results after, every decision re-derivable.
 #[derive(Debug, Parser)]
@@ -152,6 +153,11 @@ pub(super) enum Verb {
 /// The largest number of a signal that an exit status can hold.
 const SIGNAL_MAX: i64 = 127;
 
+/// Reads a number that every reader of the record reads alike.
+fn place() -> impl TypedValueParser<Value = u64> {
+    value_parser!(u64).range(..=EXACT_MAX)
+}
+
 /// Reads a text that says something.
 fn said(text: &str) -> Result<String, &'static str> {
     match text.trim() {
@@ -207,7 +213,7 @@ pub(super) struct Writes {
     pub key: Option<String>,
     /// The head that was looked at: refuses if the run, or where no run is named the study, has
     /// changed since.
-    #[arg(long, value_name = "SEQ")]
+    #[arg(long, value_name = "SEQ", value_parser = place())]
     pub if_head: Option<u64>,
 }
 
@@ -443,7 +449,7 @@ pub(super) struct Append {
     #[arg(required = true)]
     pub tasks: Vec<String>,
     /// The place of the first of them, from 1; without it, after the last.
-    #[arg(long, value_name = "PLACE")]
+    #[arg(long, value_name = "PLACE", value_parser = place())]
     pub from: Option<u64>,
     #[command(flatten)]
     pub which: Which,
@@ -517,6 +523,7 @@ pub(super) struct Cost {
 #[derive(Debug, Args)]
 pub(super) struct Void {
     /// The block's number, from 1, as `plan` prints it.
+    #[arg(value_parser = place())]
     pub block: u64,
     /// Why; the report prints it in full.
     #[arg(long, value_name = "TEXT", value_parser = said)]

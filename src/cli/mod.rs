@@ -24,6 +24,7 @@ mod seal;
 mod study;
 mod verify;
 
+use std::panic::AssertUnwindSafe;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -32,6 +33,10 @@ use serde_json::Value;
 use args::{Cli, Verb};
 use exit::Exit;
 use reply::{Failure, Reply};
+
+use crate::protocol::expression::NoThread;
+use crate::runner::signals;
+use crate::store::Fault;
 
 /// Does what the command line says.
 pub fn main() -> ExitCode {
@@ -45,7 +50,7 @@ pub fn main() -> ExitCode {
     }
     match Cli::try_parse() {
         Ok(cli) => {
-            let exit = reply::print(&execute(&cli), cli.json);
+            let exit = reply::print(&execute_or_say(&cli), cli.json);
             exit.into()
         }
         Err(error) if !error.use_stderr() => {
@@ -71,6 +76,17 @@ pub fn main() -> ExitCode {
             Exit::Usage.into()
         }
     }
+}
+
+/// Executes a verb; says so where no thread was to be had for it.
+fn execute_or_say(cli: &Cli) -> Result<Reply, Failure> {
+    // Without it such a write ends the process; nothing else is lost.
+    let _ = signals::outlive_file_limit();
+    let done = std::panic::catch_unwind(AssertUnwindSafe(|| execute(cli)));
+    done.unwrap_or_else(|panic| match panic.downcast::<NoThread>() {
+        Ok(none) => Err(Fault::Threads(none.0).into()),
+        Err(panic) => std::panic::resume_unwind(panic),
+    })
 }
 
 fn execute(cli: &Cli) -> Result<Reply, Failure> {

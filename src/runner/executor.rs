@@ -77,6 +77,9 @@ pub enum StepFault {
     /// Output could not be kept.
     #[error(transparent)]
     Capture(#[from] process::CaptureFault),
+    /// The machine had no place for another process.
+    #[error("{0}; free processes, memory or files, and run again")]
+    Shortage(process::SpawnFault),
 }
 
 impl StepFault {
@@ -95,6 +98,7 @@ impl StepFault {
             Self::Folder { .. } => "run-folder",
             Self::Tree(fault) => fault.code(),
             Self::Capture(fault) => fault.code(),
+            Self::Shortage(fault) => fault.code(),
         }
     }
 }
@@ -129,7 +133,11 @@ impl Executor<'_> {
         match self.execute_arm(assignment, note, meanwhile) {
             Err(fault) => {
                 meanwhile();
-                (closed(Cause::Failed, fault.to_string()), None)
+                let said = closed(Cause::Failed, fault.to_string());
+                (
+                    said,
+                    fault.is_shortage().then_some(StepFault::Shortage(fault)),
+                )
             }
             Ok(ended) if ended.interrupted => (
                 closed(Cause::Cancelled, "the operator ended it".to_owned()),
@@ -211,6 +219,8 @@ impl Executor<'_> {
                         return Err(fault.into());
                     }
                 }
+                // The run waits for a session that can judge it.
+                Err(fault) if fault.is_shortage() => return Err(StepFault::Shortage(fault)),
                 Err(fault) => {
                     evidence.judge = Some(Judged {
                         fault: Some(fault.to_string()),

@@ -1,7 +1,15 @@
 //! The operator's hand: the first Ctrl-C ends starting, the second ends what is live.
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::sync::Arc;
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::{Handle, Signals};
+
+/// Lets a write beyond the limit on the size of files fail as on a full disk, where the system would
+/// end the process. Programs that are started are not told of it.
+pub fn outlive_file_limit() -> std::io::Result<()> {
+    signal_hook::flag::register(SIGXFSZ, Arc::default()).map(drop)
+}
 
 /// What the operator wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -340,14 +340,23 @@ fn current_rules(
     if cached.as_ref().map(|rules| rules.digest()) == standing.opened {
         return Ok(cached.clone());
     }
-    let Some(draft) = frames::draft(connection, standing.draft)? else {
+    let Some(opened) = standing.opened else {
         return Ok(None);
     };
+    let broken = |message: &str| Fault::Row {
+        row: format!("draft {}", standing.draft),
+        message: message.to_owned(),
+    };
+    let draft = frames::draft(connection, standing.draft)?;
+    let draft = draft.ok_or_else(|| broken("it is missing"))?;
     let rules = if Rules::need_names(&draft.registration) {
         held_rules(connection, draft.seq)?
     } else {
         Rules::of_rows(draft.registration, draft.extent)
     };
+    if rules.digest() != opened {
+        return Err(broken("it is not what was opened"));
+    }
     *cached = Some(Arc::new(rules));
     Ok(cached.clone())
 }

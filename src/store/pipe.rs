@@ -3,9 +3,9 @@
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
-use super::Result;
 use super::derived::Kept;
 use super::rows;
+use super::{Fault, Result};
 
 /// How many bytes of rows go from hand to hand at once.
 const BATCH_BYTES: usize = 1 << 18;
@@ -60,7 +60,7 @@ pub(super) fn through<T: Send>(
 ) -> Result<()> {
     let (into, out) = sync_channel::<Batch<T>>(WAITING);
     thread::scope(|scope| {
-        let other = scope.spawn(move || {
+        let other = thread::Builder::new().spawn_scoped(scope, move || {
             for Batch { facts, ends } in out {
                 let mut start = 0;
                 for (what, end) in ends {
@@ -71,6 +71,7 @@ pub(super) fn through<T: Send>(
             }
             Ok(())
         });
+        let other = other.map_err(Fault::Threads)?;
         let mut send = |batch| into.send(batch).is_ok();
         let mut sender = Sender {
             batch: Batch::default(),

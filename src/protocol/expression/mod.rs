@@ -23,6 +23,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 pub use evaluate::{Answer, EvaluationError};
+pub use parse::NoThread;
 pub use types::{Expected, Scope, Type};
 
 /// Which kind of slip an expression's defect is.

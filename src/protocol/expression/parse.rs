@@ -1,5 +1,6 @@
 //! From text to tree, with the limits that make it safe.
 
+use std::io;
 use std::ops::Range;
 use std::thread;
 
@@ -46,13 +47,23 @@ pub(super) fn parse(text: &str, scope: &Scope) -> Result<Parsed, ExpressionDefec
     })
 }
 
-/// Runs `work` on a thread whose stack is large enough for any expression; nothing if there is no thread or it panics.
+/// What is unwound with where no thread is to be had for an expression.
+///
+/// That says nothing of the expression: whoever took it for an answer would record a ruling that nobody
+/// can derive again. So it is none, as it is when there is no memory left.
+#[derive(Debug)]
+pub struct NoThread(pub io::Error);
+
+/// Runs `work` on a thread whose stack is large enough for any expression; nothing if it panics.
 pub(super) fn on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> Option<T> {
     thread::scope(|scope| {
         let builder = thread::Builder::new()
             .name("expression".to_owned())
             .stack_size(STACK);
-        builder.spawn_scoped(scope, work).ok()?.join().ok()
+        match builder.spawn_scoped(scope, work) {
+            Ok(thread) => thread.join().ok(),
+            Err(error) => std::panic::resume_unwind(Box::new(NoThread(error))),
+        }
     })
 }
 

@@ -88,6 +88,16 @@ impl SpawnFault {
         }
     }
 
+    /// Returns whether the machine had no place for another process: that says nothing of the program.
+    pub fn is_shortage(&self) -> bool {
+        let Self::Refused { source, .. } = self else {
+            return false;
+        };
+        let errno = source.raw_os_error().map(Errno::from_raw_os_error);
+        let shortages = [Errno::AGAIN, Errno::NOMEM, Errno::MFILE, Errno::NFILE];
+        errno.is_some_and(|errno| shortages.contains(&errno))
+    }
+
     pub(super) fn lost(job: &Job<'_>, source: io::Error) -> Self {
         Self::Lost {
             program: job.command.first().cloned().unwrap_or_default(),

@@ -19,6 +19,8 @@ use crate::units::Digest;
 
 /// How many bytes of lines are worked on at once, about.
 const CHUNK: u64 = 1 << 17;
+/// How many bytes a line has at most: more than any frame can make of the one that opens it.
+const LINE_MAX: u64 = 1 << 30;
 /// How many bytes a line has at least, nearly always.
 const LINE: usize = 300;
 
@@ -252,7 +254,8 @@ impl<'p> Lines<'p> {
     /// Returns the next line without its end.
     fn next(&mut self) -> Result<Option<&str>, End> {
         self.line.clear();
-        let read = self.reader.read_until(b'\n', &mut self.line);
+        let mut reader = self.reader.by_ref().take(LINE_MAX);
+        let read = reader.read_until(b'\n', &mut self.line);
         match read.map_err(|source| Fault::file(self.path, source))? {
             0 => Ok(None),
             _ => text(&self.line).map(Some).map_err(|wrong| wrong.at(0)),
@@ -279,7 +282,9 @@ impl<'p> Lines<'p> {
     fn chunk(&mut self) -> io::Result<Vec<u8>> {
         let mut lines = Vec::new();
         self.reader.by_ref().take(CHUNK).read_to_end(&mut lines)?;
-        self.reader.read_until(b'\n', &mut lines)?;
+        // A longer one is cut off, as one without an end is.
+        let mut rest = self.reader.by_ref().take(LINE_MAX);
+        rest.read_until(b'\n', &mut lines)?;
         Ok(lines)
     }
 }
