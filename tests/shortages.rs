@@ -1,0 +1,112 @@
+//! What the machine is short of is never taken for an answer: a ruling is recorded as it would be with
+//! plenty, or nothing is.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on fails where it stands"
+)]
+#![allow(dead_code, reason = "a part of what is shared is used")]
+
+mod common;
+
+use std::process::Command;
+
+use common::{Recipe, Said, Study};
+use rusqlite::Connection;
+
+/// Executes a verb under a limit of the shell.
+fn limited(study: &Study, limit: &str, arguments: &[&str]) -> Said {
+    let prereg = study.command(arguments);
+    let words = prereg.get_args().map(|word| word.to_str().unwrap());
+    let words: Vec<&str> = std::iter::once(prereg.get_program().to_str().unwrap())
+        .chain(words)
+        .collect();
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("{limit}; exec \"$@\""), "sh"]);
+    shell.args(words).current_dir(&study.base);
+    Said::of(shell.output().unwrap())
+}
+
+fn begun() -> Study {
+    let study = Recipe::default().lay();
+    study.register();
+    study.data(&["start", "t0", "a"]);
+    study.data(&["finish", "1", "--exit", "0"]);
+    study
+}
+
+#[test]
+fn what_cannot_be_worked_out_here_is_not_recorded() {
+    let study = begun();
+    study.write("report.json", "{\"correct\": true, \"bytes\": 1}");
+    let entries = study.entries().len();
+    let mut without = 0;
+    for kibibytes in (40_000..800_000).step_by(20_000) {
+        let limit = format!("ulimit -v {kibibytes}");
+        let said = limited(
+            &study,
+            &limit,
+            &["score", "1", "--report", "report.json", "--json"],
+        );
+        if said.code == Some(0) {
+            break;
+        }
+        without += u32::from(said.code == Some(1) && said.error_code() == "no-threads");
+        assert_eq!(study.entries().len(), entries, "{said:?}");
+        let verified = limited(&study, &limit, &["verify", "study.prereg.db"]);
+        assert_ne!(verified.code, Some(5), "{verified:?}");
+    }
+    assert!(without > 0, "no limit was between the two");
+    study.data(&["score", "1", "--report", "report.json"]);
+    assert_eq!(study.runs()[0]["state"], "scored");
+    study.verify();
+}
+
+#[test]
+fn a_limit_on_the_size_of_files_is_said() {
+    let study = begun();
+    for blocks in [0, 8, 64, 100, 120] {
+        let said = limited(
+            &study,
+            &format!("ulimit -f {blocks}"),
+            &["start", "t0", "b"],
+        );
+        assert!(said.code.is_some(), "{said:?}");
+    }
+    study.verify();
+}
+
+#[test]
+fn a_number_that_readers_disagree_on_is_not_taken() {
+    let study = begun();
+    for arguments in [
+        ["void", "9007199254740992", "--reason=x"],
+        ["draw", "append", "--from=18446744073709551615"],
+    ] {
+        assert_eq!(study.prereg(&arguments).code, Some(2), "{arguments:?}");
+    }
+    study.verify();
+}
+
+#[test]
+fn rows_of_a_draft_that_are_not_what_was_opened_decide_nothing() {
+    for forgery in [
+        "UPDATE drafts SET registration = replace(registration, '\"per_slot\":3', '\"per_slot\":4')",
+        "DELETE FROM drafts",
+    ] {
+        let study = begun();
+        let connection = Connection::open(study.record()).unwrap();
+        assert_eq!(connection.execute(forgery, []).unwrap(), 1, "{forgery}");
+        drop(connection);
+        for verb in [
+            &["start", "t0", "b"][..],
+            &["status"],
+            &["register", "study.toml"],
+        ] {
+            let said = study.prereg(&[verb, &["--json"]].concat());
+            assert_eq!(said.code, Some(1), "{forgery}: {said:?}");
+            assert_eq!(said.error_code(), "row-unreadable", "{forgery}");
+        }
+        assert_eq!(study.prereg(&["verify", "study.prereg.db"]).code, Some(5));
+    }
+}
