@@ -285,7 +285,7 @@ fn run_text(
     if sealed {
         text.push_str("  outcomes  sealed until the study has ended\n");
     } else {
-        text.push_str(&sealed_text(run));
+        text.push_str(&sealed_text(run, rules));
     }
     text
 }
@@ -301,7 +301,7 @@ fn block_text(flag: Flag) -> Option<String> {
 }
 
 /// Says what is sealed while a study runs: how a run ended, and its outcomes.
-fn sealed_text(run: &Run) -> String {
+fn sealed_text(run: &Run, rules: Option<&Rules>) -> String {
     let mut text = String::new();
     if let Some(execution) = &run.execution {
         let exit = execution.exit.map(|exit| format!("exit {exit}"));
@@ -319,8 +319,11 @@ fn sealed_text(run: &Run) -> String {
         .max()
         .unwrap_or(0)
         .max(9);
+    let declared = rules.map_or(&[][..], |rules| &rules.protocol().outcomes);
     for (id, value) in run.outcomes.iter().flatten() {
-        text.push_str(&format!("  {id:<width$} {}\n", results::value(value)));
+        let outcome = declared.iter().find(|outcome| outcome.id == *id);
+        let value = results::value(outcome.map(|outcome| outcome.kind), value);
+        text.push_str(&format!("  {id:<width$} {value}\n"));
     }
     text
 }

@@ -7,7 +7,7 @@ use crate::protocol::model::{Expect, OutcomeKind};
 use crate::report::tally::{
     ArmTally, ControlTally, ControlVerdict, Figure, OutcomeTally, Tally, dollars, percent,
 };
-use crate::units::Micros;
+use crate::units::{Micros, Money};
 
 /// Returns the table of outcomes by arm, and the controls.
 pub(super) fn table(tally: &Tally) -> String {
@@ -143,13 +143,18 @@ pub(super) fn slots_line(tally: &Tally) -> String {
     )
 }
 
-/// Shows an outcome's value.
-pub(super) fn value(value: &Value) -> String {
-    match value {
-        Value::Null => "missing".to_owned(),
-        Value::Bool(true) => "yes".to_owned(),
-        Value::Bool(false) => "no".to_owned(),
-        other => other.to_string(),
+/// Shows an outcome's value, in the unit of its kind where that is known.
+pub(super) fn value(kind: Option<OutcomeKind>, value: &Value) -> String {
+    match (kind, value) {
+        (_, Value::Null) => "missing".to_owned(),
+        (_, Value::Bool(true)) => "yes".to_owned(),
+        (_, Value::Bool(false)) => "no".to_owned(),
+        (Some(OutcomeKind::Money), Value::Number(amount)) => match amount.as_u64() {
+            Some(amount) => Money(amount).to_string(),
+            None => format!("{amount} millionths of a USD"),
+        },
+        (Some(OutcomeKind::Duration), Value::Number(span)) => format!("{span} ms"),
+        (_, other) => other.to_string(),
     }
 }
 
@@ -181,4 +186,30 @@ pub(super) fn clocks(clock: &Clocks) -> Vec<String> {
         ));
     }
     said
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_value_is_shown_in_the_unit_of_its_kind() {
+        for (kind, found, shown) in [
+            (Some(OutcomeKind::Money), json!(500_000), "0.50 USD"),
+            (
+                Some(OutcomeKind::Money),
+                json!(-1),
+                "-1 millionths of a USD",
+            ),
+            (Some(OutcomeKind::Money), json!(null), "missing"),
+            (Some(OutcomeKind::Duration), json!(1_200), "1200 ms"),
+            (Some(OutcomeKind::Number), json!(1.5), "1.5"),
+            (Some(OutcomeKind::Binary), json!(true), "yes"),
+            (None, json!(7), "7"),
+        ] {
+            assert_eq!(value(kind, &found), shown);
+        }
+    }
 }

@@ -56,8 +56,8 @@ impl Rules {
         Self::of(registration, extent, Frame::Held(held), plans)
     }
 
-    /// Returns whether a plan cannot be made without the tasks' names.
-    pub fn need_names(registration: &Registration) -> bool {
+    /// Returns whether the plan of a registration cannot be made without the tasks' names.
+    pub fn needs_names(registration: &Registration) -> bool {
         Plan::new(&registration.protocol, &[], &[]).is_by_name()
     }
 
@@ -307,10 +307,13 @@ impl Rules {
 
     /// Returns the live runs that have passed their deadlines. Runs are numbered as they start, and
     /// time never goes back: they are the first.
-    pub fn stale<'s>(&self, standing: &'s Standing, at: Time) -> impl Iterator<Item = RunId> + 's {
-        let after = self.protocol().attempts.stale_after;
+    pub fn stale<'s>(
+        &'s self,
+        standing: &'s Standing,
+        at: Time,
+    ) -> impl Iterator<Item = RunId> + 's {
         let live = standing.live.iter();
-        let stale = live.take_while(move |(_, started_at)| started_at.plus(after) <= at);
+        let stale = live.take_while(move |(_, started_at)| self.is_stale(**started_at, at));
         stale.map(|(run, _)| *run)
     }
 

@@ -349,7 +349,7 @@ fn current_rules(
     };
     let draft = frames::draft(connection, standing.draft)?;
     let draft = draft.ok_or_else(|| broken("it is missing"))?;
-    let rules = if Rules::need_names(&draft.registration) {
+    let rules = if Rules::needs_names(&draft.registration) {
         held_rules(connection, draft.seq)?
     } else {
         Rules::of_rows(draft.registration, draft.extent)

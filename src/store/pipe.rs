@@ -9,6 +9,10 @@ use super::{Fault, Result};
 
 /// How many bytes of rows go from hand to hand at once.
 const BATCH_BYTES: usize = 1 << 18;
+/// How much longer a batch may become by its last row, nearly always.
+const ROW_BYTES: usize = BATCH_BYTES / 8;
+/// How many rows go at once at most: of those that have no facts, too.
+const BATCH_ROWS: usize = BATCH_BYTES / 16;
 /// How many batches may wait: what is in memory is bounded.
 const WAITING: usize = 4;
 
@@ -21,7 +25,7 @@ struct Batch<T> {
 impl<T> Default for Batch<T> {
     fn default() -> Self {
         Self {
-            facts: String::with_capacity(BATCH_BYTES + BATCH_BYTES / 8),
+            facts: String::with_capacity(BATCH_BYTES + ROW_BYTES),
             ends: Vec::new(),
         }
     }
@@ -44,8 +48,7 @@ impl<T> Sender<'_, T> {
         }
         let end = kept.map(|_| self.batch.facts.len());
         self.batch.ends.push((what, end));
-        self.batch.facts.len() < BATCH_BYTES && self.batch.ends.len() < BATCH_BYTES / 16
-            || self.flush()
+        self.batch.facts.len() < BATCH_BYTES && self.batch.ends.len() < BATCH_ROWS || self.flush()
     }
 
     fn flush(&mut self) -> bool {

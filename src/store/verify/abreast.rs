@@ -46,8 +46,7 @@ pub(super) fn in_order<B: Send, R: Send, E: From<Fault>>(
         // Moved in, so that it is closed before the threads are waited for.
         let promised: Receiver<Receiver<R>> = promised;
         let gate = In { orders, promises };
-        spawn(scope, || fill_all(&ordered, &work))?;
-        for _ in 1..WORKERS {
+        for _ in 0..WORKERS {
             spawn(scope, || fill_all(&ordered, &work))?;
         }
         spawn(scope, move || {
