@@ -22,13 +22,15 @@
 //! ```text
 //! text ──check──▶ Registration { protocol, frame, files }      Vec<Defect>
 //! Command ──decide(rules, slice)──▶ Vec<Event> | Refusal       recorded either way
-//! Event ──evolve──▶ Slice { standing, runs, lanes }            the only fold
+//! Event ──evolve──▶ Slice { standing, runs, lanes }            the only fold of what decides
+//! Event ──totals(rules)──▶ facts that are counted for people   beside it; no decision reads them
 //! Entry { seq, digest, body: command + ruling, opening }       chained; sealed values are commitments
 //! ```
 //!
 //! A write is one transaction: load what the commands need, decide, append, fold, commit. The rows
 //! that follow from the entries may be saved later; nothing is acted on before its entry is on the
-//! disk, least of all a start. `verify` streams the entries, decides each command again, and compares.
+//! disk, least of all a start. `verify` streams the entries, decides each command again, and compares:
+//! entries are read and checked by themselves on other threads, what is not under way lies in a file.
 //!
 //! # What is never done
 //!
@@ -46,6 +48,10 @@
 //! - Order by plan is kept by *lanes*: slots that follow one another ([`protocol::plan`]). Whatever
 //!   nest, block and serial say, the next start is the earliest lane that may start, one look-up.
 //! - A run's number is its start number. Controls are runs without a place in the plan.
+//! - Totals are not folded by `evolve`: which attempt speaks for a slot is the protocol's to say, so they
+//!   are moved on beside it ([`engine::totals`]), and catching up with entries takes the rules.
+//! - The tasks of a closed frame are rows that a slice is asked for ([`engine::frame`]); only an order by
+//!   the tasks' names needs them all.
 //! - What is sealed is not in an entry's body but committed to there; one opening lies beside it.
 
 pub mod cli;
