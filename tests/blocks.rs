@@ -21,6 +21,7 @@ use prereg::engine::slice::Slice;
 use prereg::engine::totals;
 use prereg::units::{RunId, Time};
 use serde_json::json;
+use std::convert::Infallible;
 
 /// A study of the shipped paired rules over two tasks, all in one hour.
 struct Study {
@@ -65,7 +66,15 @@ impl Study {
             action,
         };
         let events = decide::decide(Some(&self.rules), &self.slice, &command).unwrap();
-        totals::apply(Some(&self.rules), &mut self.slice, &command, &events);
+        let nothing = |_: &mut Slice, _| Ok::<_, Infallible>(());
+        let Ok(was_there) = totals::apply(
+            Some(&self.rules),
+            &mut self.slice,
+            &command,
+            &events,
+            nothing,
+        );
+        assert!(was_there);
     }
 
     fn start(&mut self, arm: &str) -> RunId {

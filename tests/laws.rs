@@ -11,7 +11,7 @@ use engine_common::{Draft, Move, World};
 use part::Part;
 use prereg::engine::blocks::{self, Block};
 use prereg::engine::event::Event;
-use prereg::engine::rules::Phase;
+use prereg::engine::frame::Phase;
 use prereg::engine::slice::{Slice, State};
 use prereg::engine::start::{self, Peek};
 use prereg::units::RunId;

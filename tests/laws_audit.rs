@@ -7,6 +7,9 @@
 
 mod engine_common;
 
+use std::cell::Cell;
+use std::rc::Rc;
+
 use engine_common::design::Design;
 use engine_common::random::{Random, any_drafts, any_move, any_pause};
 use engine_common::{Draft, Move, Report, World, sealed};
@@ -19,6 +22,8 @@ use prereg::protocol::model::Serial;
 use prereg::record::audit::{Audit, Auditor, End};
 use prereg::record::divergence::{Code, Divergence};
 use prereg::record::entry::{self, Answer, Entry, Head};
+use prereg::record::reading;
+use prereg::record::shelf::Shelf;
 use prereg::units::{Digest, Micros, RunId};
 
 /// Plays a random history and seals what was said and ruled.
@@ -51,8 +56,8 @@ fn records(seed: u64, mut each: impl FnMut(&mut Random, &[Entry])) {
 /// Audits entries twice: once with every row in memory, and once with as few as can be; both say the
 /// same.
 fn audit(entries: &[Entry]) -> Result<Audit, Divergence> {
-    let few = audited(Auditor::new(Vec::new(), false).holding(1), entries);
-    let all = audited(Auditor::new(Vec::new(), false), entries);
+    let few = audited(Auditor::new(Memory::default(), 1), entries, false);
+    let all = audited(Auditor::new(Memory::default(), usize::MAX), entries, false);
     match (few, all) {
         (Ok(mut few), Ok(mut all)) => {
             assert_eq!(few.standing(), all.standing());
@@ -72,11 +77,38 @@ fn audit(entries: &[Entry]) -> Result<Audit, Divergence> {
     }
 }
 
-type Shelved = Auditor<Vec<Vec<u8>>>;
+/// A shelf in memory, which says how many rows are on it.
+#[derive(Debug, Default)]
+struct Memory {
+    rows: Vec<Vec<u8>>,
+    away: Rc<Cell<usize>>,
+}
 
-fn audited(mut auditor: Shelved, entries: &[Entry]) -> Result<Shelved, Divergence> {
+impl Shelf for Memory {
+    type Fault = String;
+
+    fn put(&mut self, bytes: &[u8]) -> Result<u64, String> {
+        self.rows.push(bytes.to_owned());
+        self.away.set(self.away.get() + 1);
+        Ok(self.rows.len() as u64 - 1)
+    }
+
+    fn get(&mut self, place: u64) -> Result<Vec<u8>, String> {
+        self.away.set(self.away.get() - 1);
+        Ok(self.rows[place as usize].clone())
+    }
+
+    fn broken(message: String) -> String {
+        message
+    }
+}
+
+type Shelved = Auditor<Memory>;
+
+fn audited(mut auditor: Shelved, entries: &[Entry], whole: bool) -> Result<Shelved, Divergence> {
     for entry in entries {
-        auditor.check(entry).map_err(|end| match end {
+        let read = reading::read(entry.text(), &auditor.head().digest, whole);
+        auditor.follow(read).map_err(|end| match end {
             End::Diverged(divergence) => divergence,
             End::Fault(message) => panic!("{message}"),
         })?;
@@ -308,11 +340,14 @@ fn an_audit_holds_few_rows_however_many_there_are() {
         world.give(&Move::Score(run, Report::Pass));
     }
     let entries = sealed(world.log.unwrap());
-    let mut auditor = Auditor::new(Vec::new(), true).holding(100);
+    let shelf = Memory::default();
+    let away = Rc::clone(&shelf.away);
+    let mut auditor = Auditor::new(shelf, 100);
     let mut held = 0;
     for entry in &entries {
-        auditor.check(entry).unwrap();
-        held = held.max(auditor.held());
+        auditor = audited(auditor, std::slice::from_ref(entry), true).unwrap();
+        let (runs, lanes, facts) = auditor.counts();
+        held = held.max(runs + lanes + facts - away.get());
     }
     // A run for each of 2,000 slots, and their lanes.
     assert!(

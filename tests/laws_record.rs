@@ -14,10 +14,13 @@ use engine_common::random::{Random, any_drafts, any_move, any_pause};
 use engine_common::{Draft, Move, Report, World};
 use prereg::engine::command::{Action, Ending};
 use prereg::engine::refusal::Refusal;
+use prereg::engine::slice::Run;
+use prereg::engine::start::Peek;
 use prereg::protocol::model::Serial;
+use prereg::record::anchor::expected::Expected;
 use prereg::record::audit::Audit;
 use prereg::record::entry::Head;
-use prereg::store::{Request, Response, Store, Verification, verify};
+use prereg::store::{Request, Response, Store, Verification, verify, verify_against};
 use prereg::units::{RunId, Time};
 
 /// How many studies have some sixty moves each.
@@ -123,6 +126,47 @@ fn a_store_an_audit_and_the_fold_say_the_same() {
             store.settle().unwrap();
         }
     }
+}
+
+#[test]
+fn every_run_is_shown_however_many_were_put_away() {
+    let design = Design {
+        tasks: 600,
+        serial: Serial::None,
+        ..Design::default()
+    };
+    let draft = Draft::of(design);
+    NOW.set(Time(0));
+    let (_folder, mut store) = registered(&draft);
+    let runs = store.write(|writer| {
+        let mut runs = 0;
+        while let Peek::Start(next) = writer.peek()? {
+            runs += 1;
+            for wanted in [
+                Move::start(&next.task, &next.arm),
+                Move::Finish(runs, false),
+                Move::Score(runs, Report::Pass),
+            ] {
+                writer.apply(request(None, wanted.action(std::slice::from_ref(&draft))))?;
+            }
+        }
+        Ok(runs)
+    });
+    let runs = runs.unwrap();
+    // More rows, with their lanes, than an audit holds.
+    assert!(runs >= 1_200, "{runs}");
+    let mut seen = Vec::new();
+    let mut see = |_: Option<_>, _: &str, run: &Run| {
+        assert!(run.execution.is_some());
+        seen.push(run.run.0);
+        Ok(())
+    };
+    let verified = verify_against(store.path(), &mut Expected::default(), Some(&mut see));
+    let Verification::Verified(audit) = verified.unwrap() else {
+        panic!("it does not verify");
+    };
+    assert!((audit.slice.runs.len() as u64) < runs, "none was put away");
+    assert!(seen.into_iter().eq(1..=runs));
 }
 
 #[test]

@@ -63,9 +63,40 @@ fn what_cannot_be_worked_out_here_is_not_recorded() {
 }
 
 #[test]
+fn what_a_session_has_no_file_for_takes_no_slots() {
+    let recipe = Recipe {
+        repeats: 10,
+        ..Recipe::default()
+    };
+    let mut refused = 0;
+    for files in 18..40 {
+        let study = recipe.lay();
+        study.register();
+        let limit = format!("ulimit -n {files}");
+        let said = limited(&study, &limit, &["run", "study.toml", "--json"]);
+        // Those that were under way; the session ends with them.
+        assert!(failed(&study) <= recipe.runs_max, "{limit}: {said:?}");
+        study.verify();
+        if said.code == Some(0) {
+            break;
+        }
+        refused += u32::from(said.error_code() == "spawn-refused");
+    }
+    assert!(refused > 0, "no limit was between the two");
+}
+
+/// Returns how many runs have failed.
+fn failed(study: &Study) -> usize {
+    let failed = |run: &serde_json::Value| run["cause"] == "failed";
+    study.runs().iter().filter(|run| failed(run)).count()
+}
+
+#[test]
 fn a_limit_on_the_size_of_files_is_said() {
     let study = begun();
-    for blocks in [0, 8, 64, 100, 120] {
+    let said = limited(&study, "ulimit -f 0", &["start", "t0", "b"]);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    for blocks in [8, 64, 100, 120] {
         let said = limited(
             &study,
             &format!("ulimit -f {blocks}"),

@@ -241,7 +241,7 @@ fn closed(rules: &Rules, slice: &Slice, run: &Run, event: Event, fate: Fate) -> 
 
 /// Digests what a run was scored from, so that the same report again can be told from another.
 pub fn evidence_digest(evidence: &Evidence) -> Digest {
-    canonical::digest(&serde_json::to_value(evidence).unwrap_or_default())
+    canonical::digest(evidence)
 }
 
 pub(super) fn close(rules: &Rules, slice: &Slice, run: RunId, cause: Cause) -> Ruling {

@@ -407,8 +407,8 @@ fn close(slice: &mut Slice, run: RunId) {
 /// Returns how far a stage has come, to change it.
 fn progress(slice: &mut Slice, stage: usize) -> &mut Progress {
     let stages = &mut slice.standing.stages;
-    // A row may be forged, too.
-    let stage = stage.min(STAGES_MAX);
+    // A lane's row may be forged, and is folded before anybody compares it.
+    let stage = stage.min(STAGES_MAX - 1);
     if stages.len() <= stage {
         stages.resize(stage + 1, Progress::default());
     }

@@ -13,11 +13,12 @@ use super::decide::Ruling;
 use super::durations;
 use super::event::Event;
 use super::fits;
+use super::frame::Phase;
 use super::lanes;
 use super::preflight::{self, Status};
 use super::probes;
 use super::refusal::Refusal;
-use super::rules::{Phase, Rules};
+use super::rules::Rules;
 use super::slice::{Slice, SwitchSaid};
 use super::spending;
 use crate::protocol::frame::Task;
@@ -191,9 +192,6 @@ fn conditions(
     }
     let complete = complete(rules, slice);
     let world = world(slice, &complete, at);
-    let broken = |error: &str| Refusal::BadReading {
-        why: error.to_owned(),
-    };
     let conditions = rules.conditions().map_err(broken)?;
     match conditions.stop(&world, whom, looks) {
         Some(fired) => Err(refused("stops", fired)),
@@ -201,6 +199,12 @@ fn conditions(
             Some(fired) => Err(refused("holds", fired)),
             None => Ok(()),
         },
+    }
+}
+
+fn broken(error: &str) -> Refusal {
+    Refusal::BadReading {
+        why: error.to_owned(),
     }
 }
 
@@ -214,7 +218,7 @@ fn world<'a>(slice: &'a Slice, complete: &'a BTreeMap<String, bool>, at: Time) -
     }
 }
 
-/// Returns the refusal of the stop that is about this stage alone, if one fires for it.
+/// Returns the refusal of the stop that is about this stage alone, if one fires for it or cannot be read.
 pub(super) fn stopped_stage(
     rules: &Rules,
     slice: &Slice,
@@ -232,7 +236,10 @@ pub(super) fn stopped_stage(
         stages: &stages,
     };
     let of_stage = |stop: &Stop| stop.scope == StopScope::Stage && looks(stop, in_session);
-    let conditions = rules.conditions().ok()?;
+    let conditions = match rules.conditions() {
+        Ok(conditions) => conditions,
+        Err(error) => return Some(broken(error)),
+    };
     let fired = conditions.stop(&world(slice, &complete, at), whom, of_stage)?;
     Some(refused("stops", fired))
 }

@@ -120,7 +120,7 @@ pub(super) fn anchor(slice: &Slice, entry: u64, witness: &Witness, action: &Acti
         let (bytes, most) = (bytes as u64, WITNESS_MAX as u64);
         return Err(Refusal::WitnessTooLarge { bytes, most });
     }
-    let said = canonical::digest(&serde_json::to_value(action).unwrap_or_default());
+    let said = canonical::digest(action);
     match slice.fact(&FactKey::Anchor(said)) {
         Some(_) => Ok(Vec::new()),
         None => Ok(vec![Event::Anchored { entry, said }]),

@@ -6,8 +6,9 @@
 use std::collections::BTreeSet;
 
 use super::event::{Event, LaneId, Place};
+use super::frame::Phase;
 use super::refusal::{Next, Refusal};
-use super::rules::{Phase, Rules};
+use super::rules::Rules;
 use super::slice::{Lane, Run, Slice, State, Turn};
 use crate::protocol::model::Serial;
 use crate::protocol::plan::{Plan, Slot};

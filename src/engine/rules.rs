@@ -7,8 +7,7 @@ use serde_json::Value;
 
 use super::conditions::Conditions;
 use super::facts::{Fact, FactKey};
-pub use super::frame::Phase;
-use super::frame::{Extent, Frame, FramedKey, Held};
+use super::frame::{Extent, Frame, FramedKey, Held, Phase};
 use super::observation::Observer;
 use super::scoring::Scorer;
 use super::slice::{Run, Slice, Standing};
@@ -93,11 +92,6 @@ impl Rules {
     pub fn of_record(registration: Registration, tasks: Vec<Value>) -> Result<Self, String> {
         let tasks = tasks.into_iter().map(Task::new);
         Ok(Self::bound(registration, tasks.collect::<Result<_, _>>()?))
-    }
-
-    /// Copies the parts of an `open` command.
-    pub fn from_open(registration: &Registration, tasks: &[Value]) -> Result<Self, String> {
-        Self::opened(registration.clone(), tasks.to_vec())
     }
 
     /// Takes the parts of an `open` command.

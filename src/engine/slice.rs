@@ -574,6 +574,22 @@ impl Slice {
         self.runs.len() + self.lanes.len() + self.facts.len()
     }
 
+    /// Asks a question until nothing is missing to answer it; `load` brings what is.
+    pub fn ask<T, E>(
+        &mut self,
+        question: impl Fn(&Self) -> T,
+        load: &mut impl FnMut(&mut Self, Missing) -> Result<(), E>,
+    ) -> Result<T, E> {
+        loop {
+            let answer = question(self);
+            let missing = self.missing();
+            if missing.is_empty() {
+                return Ok(answer);
+            }
+            load(self, missing)?;
+        }
+    }
+
     /// Notes what is missing, unless everything is there.
     fn miss(&self, note: impl FnOnce(&mut Missing) -> bool) {
         if !self.whole {

@@ -18,7 +18,7 @@ use super::evolve;
 use super::exact::Exact;
 use super::facts::{Fact, FactKey};
 use super::rules::Rules;
-use super::slice::{Run, Slice};
+use super::slice::{Missing, Run, Slice};
 use crate::units::RunId;
 use marks::{Mark, Unit};
 
@@ -75,7 +75,7 @@ fn is_zero(number: &u64) -> bool {
 
 /// What events touch, as it stood before they were folded.
 #[derive(Debug, Default)]
-pub struct Touched {
+struct Touched {
     units: BTreeMap<Unit, BTreeSet<Mark>>,
     /// What is known without looking, as nothing is taken out.
     marks: BTreeSet<Mark>,
@@ -88,22 +88,33 @@ pub struct Touched {
 
 /// How totals stand after events.
 #[derive(Debug, Default)]
-pub struct Moved {
+struct Moved {
     facts: BTreeMap<FactKey, Fact>,
     blocks_complete: u64,
     slots_void: u64,
 }
 
-/// Applies a command that was granted to a slice that holds everything, and moves the totals on.
-pub fn apply(rules: Option<&Rules>, slice: &mut Slice, command: &Command, events: &[Event]) {
-    let touched = touched(rules, slice, events);
+/// Applies a command that was granted, and moves the totals on; `load` brings the rows that these look at.
+///
+/// Returns whether every row was there that the fold itself touched: where the command was decided
+/// before, they all are.
+pub fn apply<E>(
+    rules: Option<&Rules>,
+    slice: &mut Slice,
+    command: &Command,
+    events: &[Event],
+    mut load: impl FnMut(&mut Slice, Missing) -> Result<(), E>,
+) -> Result<bool, E> {
+    let touched = slice.ask(|slice| touched(rules, slice, events), &mut load)?;
     evolve::apply(slice, command, events);
-    let moved = touched.moved(rules, slice, events);
+    let was_there = slice.missing().is_empty();
+    let moved = slice.ask(|slice| touched.moved(rules, slice, events), &mut load)?;
     moved.keep(slice);
+    Ok(was_there)
 }
 
 /// Looks at what events touch, before they are folded.
-pub fn touched(rules: Option<&Rules>, slice: &Slice, events: &[Event]) -> Touched {
+fn touched(rules: Option<&Rules>, slice: &Slice, events: &[Event]) -> Touched {
     let mut touched = Touched::default();
     let Some(rules) = rules else { return touched };
     touched.controls = controls(slice, events);
@@ -123,7 +134,7 @@ pub fn touched(rules: Option<&Rules>, slice: &Slice, events: &[Event]) -> Touche
 
 impl Touched {
     /// Says how totals stand now that the events are folded.
-    pub fn moved(&self, rules: Option<&Rules>, slice: &Slice, events: &[Event]) -> Moved {
+    fn moved(&self, rules: Option<&Rules>, slice: &Slice, events: &[Event]) -> Moved {
         let mut moved = Moved {
             blocks_complete: slice.standing.blocks_complete,
             slots_void: slice.standing.slots_void,
@@ -159,7 +170,7 @@ impl Touched {
 
 impl Moved {
     /// Puts the totals in their places.
-    pub fn keep(self, slice: &mut Slice) {
+    fn keep(self, slice: &mut Slice) {
         slice.standing.blocks_complete = self.blocks_complete;
         slice.standing.slots_void = self.slots_void;
         for (key, fact) in self.facts {

@@ -112,59 +112,37 @@ fn offset_of(text: &str, line: usize, column: usize) -> usize {
     (before + column.saturating_sub(1)).min(text.len())
 }
 
-/// Returns the canonical bytes of a value (RFC 8785: sorted keys, shortest numbers, no space).
-pub fn bytes(value: &Value) -> Vec<u8> {
-    // Plain data with text keys and no NaN: neither can fail.
-    if is_plain(value) {
-        return serde_json::to_vec(value).unwrap_or_default();
-    }
-    serde_json_canonicalizer::to_vec(value).unwrap_or_default()
+/// Returns the canonical JSON (RFC 8785: sorted keys, shortest numbers, no space) of plain data.
+pub fn text(part: &impl Serialize) -> String {
+    text_of_about(part, 0)
 }
 
-/// Returns whether the ordinary spelling of a value is the canonical one: it holds only
-/// exact integers, and no keys whose order in UTF-16 could differ from that in UTF-8. Most entries are so, and the
-/// ordinary writer is several times faster.
-fn is_plain(value: &Value) -> bool {
-    match value {
-        Value::Number(number) => number
-            .as_i64()
-            .is_some_and(|integer| integer.unsigned_abs() <= EXACT_MAX),
-        Value::Array(items) => items.iter().all(is_plain),
-        Value::Object(object) => object
-            .iter()
-            .all(|(key, value)| key.is_ascii() && is_plain(value)),
-        Value::Null | Value::Bool(_) | Value::String(_) => true,
-    }
-}
-
-/// Returns the canonical JSON of a value as a text.
-pub fn text(value: &Value) -> String {
-    // JSON is UTF-8, so this cannot fail.
-    String::from_utf8(bytes(value)).unwrap_or_default()
-}
-
-/// Returns the canonical JSON of plain data, as that of its value.
-pub fn written(part: &impl Serialize) -> String {
-    written_at_length(part, 0)
+/// Returns the canonical bytes of plain data.
+pub fn bytes(part: &impl Serialize) -> Vec<u8> {
+    text(part).into_bytes()
 }
 
 /// Returns whether a text is the canonical JSON of plain data.
-pub fn is_written(part: &impl Serialize, text: &str) -> bool {
-    written_at_length(part, text.len()) == text
+pub fn is_text(part: &impl Serialize, text: &str) -> bool {
+    text_of_about(part, text.len()) == text
 }
 
-/// Writes what will probably be so long.
-fn written_at_length(part: &impl Serialize, length: usize) -> String {
+/// Returns the canonical JSON, for which so many bytes are set aside.
+fn text_of_about(part: &impl Serialize, length: usize) -> String {
     // Plain data with text keys and no NaN: none of this can fail.
     let mut compact = Vec::with_capacity(length);
     let written = serde_json::to_writer(&mut compact, part);
     let sorted = written.ok().and_then(|()| sorted::sorted(compact));
-    sorted.unwrap_or_else(|| text(&serde_json::to_value(part).unwrap_or_default()))
+    let by_value = || {
+        let value = serde_json::to_value(part).unwrap_or_default();
+        serde_json_canonicalizer::to_string(&value).unwrap_or_default()
+    };
+    sorted.unwrap_or_else(by_value)
 }
 
-/// Digests the canonical bytes of a value.
-pub fn digest(value: &Value) -> Digest {
-    Digest::of(&[&bytes(value)])
+/// Digests the canonical bytes of plain data.
+pub fn digest(part: &impl Serialize) -> Digest {
+    Digest::of(&[&bytes(part)])
 }
 
 /// A JSON value that was read without duplicate keys, inexact numbers or deep nesting.
@@ -357,7 +335,7 @@ mod tests {
         fn the_faster_writers_write_the_same(value in any_value()) {
             let canonical = serde_json_canonicalizer::to_vec(&value).unwrap();
             prop_assert_eq!(bytes(&value), &canonical[..]);
-            prop_assert_eq!(written(&Unsorted(&value)).into_bytes(), canonical);
+            prop_assert_eq!(bytes(&Unsorted(&value)), canonical);
         }
     }
 

@@ -8,8 +8,8 @@ use std::borrow::Cow;
 
 use super::anchor::expected::Stand;
 use super::divergence::{Code, Divergence};
-use super::entry::{Answer, Entry, Head};
-use super::reading::{self, Reading, Said};
+use super::entry::{Answer, Head};
+use super::reading::{Reading, Said};
 use super::shelf::{self, Shelf};
 use crate::engine::command::{Action, Command};
 use crate::engine::decide;
@@ -41,8 +41,6 @@ pub struct Auditor<S> {
     withheld: u64,
     pilots_before_registration: u64,
     registered_at: Option<Time>,
-    /// Whether every opening must be there.
-    whole: bool,
 }
 
 /// Why an audit ends before the last entry.
@@ -95,14 +93,14 @@ pub struct Audit {
 }
 
 impl<S: Shelf> Auditor<S> {
-    /// Begins an audit; `whole` where no opening may be withheld.
-    pub fn new(shelf: S, whole: bool) -> Self {
+    /// Begins an audit that puts rows away once so many are held.
+    pub fn new(shelf: S, held_max: usize) -> Self {
         Self {
             rules: None,
             outcomes: Vec::new(),
             slice: Slice::whole(),
             shelf,
-            held_max: shelf::HELD,
+            held_max,
             held_after: 0,
             head: Head::EMPTY,
             first: None,
@@ -111,20 +109,7 @@ impl<S: Shelf> Auditor<S> {
             withheld: 0,
             pilots_before_registration: 0,
             registered_at: None,
-            whole,
         }
-    }
-
-    /// Puts rows away once so many are held.
-    #[must_use]
-    pub fn holding(self, held_max: usize) -> Self {
-        Self { held_max, ..self }
-    }
-
-    /// Checks the next entry.
-    pub fn check(&mut self, entry: &Entry) -> Result<Filed, End<S::Fault>> {
-        let read = reading::read(entry.text(), &self.head.digest, self.whole);
-        self.follow(read)
     }
 
     /// Checks the next entry, which was read with the digest of the newest before it.
@@ -187,11 +172,6 @@ impl<S: Shelf> Auditor<S> {
         self.first
     }
 
-    /// Returns how many rows are in memory.
-    pub fn held(&self) -> usize {
-        self.slice.held()
-    }
-
     /// Returns how many runs, lanes and facts there are.
     pub fn counts(&self) -> (usize, usize, usize) {
         let (runs, lanes, facts) = self.slice.away.counts();
@@ -239,19 +219,20 @@ impl<S: Shelf> Auditor<S> {
         })
     }
 
-    /// Asks a question about the slice until nothing is missing to answer it.
+    /// Asks a question about what stands.
     fn ask<T>(
         &mut self,
         question: impl Fn(Option<&Rules>, &Slice) -> T,
     ) -> Result<T, End<S::Fault>> {
-        loop {
-            let answer = question(self.rules.as_ref(), &self.slice);
-            let missing = self.slice.missing();
-            if missing.is_empty() {
-                return Ok(answer);
-            }
-            shelf::take_back(&mut self.slice, missing, &mut self.shelf).map_err(End::Fault)?;
-        }
+        let Self {
+            rules,
+            slice,
+            shelf,
+            ..
+        } = self;
+        let question = |slice: &Slice| question(rules.as_ref(), slice);
+        let mut take_back = |slice: &mut Slice, missing| shelf::take_back(slice, missing, shelf);
+        slice.ask(question, &mut take_back).map_err(End::Fault)
     }
 
     /// Decides the command again and compares.
@@ -338,15 +319,7 @@ impl<S: Shelf> Auditor<S> {
             self.pilots_before_registration = self.slice.standing.pilots;
             self.registered_at = Some(command.at);
         }
-        let touched = self.ask(|rules, slice| totals::touched(rules, slice, &events))?;
-        evolve::apply(&mut self.slice, &command, &events);
-        if !self.slice.missing().is_empty() {
-            // Whatever the fold looks at, the decision did before.
-            let message = "the fold of an entry looked for a row that its decision had not";
-            return Err(End::Fault(S::broken(message.to_owned())));
-        }
-        let moved = self.ask(|rules, slice| touched.moved(rules, slice, &events))?;
-        moved.keep(&mut self.slice);
+        self.apply(&command, &events)?;
         self.make_room().map_err(End::Fault)?;
         let (mut draft, mut anchor) = (None, None);
         match command.action {
@@ -367,6 +340,26 @@ impl<S: Shelf> Auditor<S> {
             draft,
             anchor,
         })
+    }
+
+    /// Folds what happened, and what it comes to.
+    fn apply(&mut self, command: &Command, events: &[Event]) -> Result<(), End<S::Fault>> {
+        let Self {
+            rules,
+            slice,
+            shelf,
+            ..
+        } = self;
+        let take_back = |slice: &mut Slice, missing| shelf::take_back(slice, missing, shelf);
+        let applied = totals::apply(rules.as_ref(), slice, command, events, take_back);
+        match applied.map_err(End::Fault)? {
+            true => Ok(()),
+            false => {
+                // Whatever the fold looks at, the decision did before.
+                let message = "the fold of an entry looked for a row that its decision had not";
+                Err(End::Fault(S::broken(message.to_owned())))
+            }
+        }
     }
 
     fn open(&mut self, rules: Rules) {

@@ -198,7 +198,7 @@ pub fn seal(head: Head, command: &Command, ruling: Answer, salt: Digest) -> Entr
         .as_ref()
         .map(Opening::commitments)
         .unwrap_or_default();
-    let body = text(&Body {
+    let body = canonical::text(&Body {
         command: command.clone(),
         ruling,
         sealed,
@@ -208,7 +208,7 @@ pub fn seal(head: Head, command: &Command, ruling: Answer, salt: Digest) -> Entr
         seq,
         digest: digest(&head.digest, seq, &body),
         body,
-        opening: opening.as_ref().map(text),
+        opening: opening.as_ref().map(canonical::text),
     }
 }
 
@@ -254,11 +254,6 @@ pub fn open(command: &mut Command, ruling: &mut Answer, opening: Opening) -> Res
         }
     }
     Ok(())
-}
-
-/// Returns the canonical JSON of a part of an entry.
-fn text(part: &impl Serialize) -> String {
-    canonical::written(part)
 }
 
 /// Reads a body; refuses any other bytes than the canonical ones.
@@ -309,7 +304,7 @@ pub fn read_opening(opening: &str) -> Result<Opening, String> {
 
 fn read<T: Serialize + for<'de> Deserialize<'de>>(json: &str) -> Result<T, String> {
     let part: T = serde_json::from_str(json).map_err(|error| error.to_string())?;
-    if !canonical::is_written(&part, json) {
+    if !canonical::is_text(&part, json) {
         return Err("the text is not in canonical form".to_owned());
     }
     Ok(part)

@@ -65,7 +65,7 @@ impl Header {
     }
 
     fn digest(&self) -> Digest {
-        canonical::digest(&serde_json::to_value(self).unwrap_or_default())
+        canonical::digest(self)
     }
 
     /// Returns the line, without its end.
@@ -74,7 +74,7 @@ impl Header {
             digest: self.digest(),
             header: self.clone(),
         };
-        canonical::text(&serde_json::to_value(&line).unwrap_or_default())
+        canonical::text(&line)
     }
 
     /// Reads a first line.

@@ -12,9 +12,6 @@ use crate::engine::facts::FactKey;
 use crate::engine::slice::{Lane, Missing, Run, Slice};
 use crate::units::RunId;
 
-/// How many rows are held at least before some are put away.
-pub const HELD: usize = 2_048;
-
 /// Something that keeps bytes.
 pub trait Shelf {
     /// Why it could not.
@@ -132,25 +129,4 @@ fn text(row: &impl Serialize) -> Vec<u8> {
 fn get<S: Shelf, R: DeserializeOwned>(shelf: &mut S, place: u64) -> Result<R, S::Fault> {
     let bytes = shelf.get(place)?;
     serde_json::from_slice(&bytes).map_err(|error| S::broken(error.to_string()))
-}
-
-/// A shelf in memory.
-impl Shelf for Vec<Vec<u8>> {
-    type Fault = String;
-
-    fn put(&mut self, bytes: &[u8]) -> Result<u64, String> {
-        self.push(bytes.to_owned());
-        Ok(self.len() as u64 - 1)
-    }
-
-    fn get(&mut self, place: u64) -> Result<Vec<u8>, String> {
-        let kept = usize::try_from(place).ok();
-        let kept = kept.and_then(|place| self.as_slice().get(place));
-        kept.cloned()
-            .ok_or_else(|| format!("there is no place {place}"))
-    }
-
-    fn broken(message: String) -> String {
-        message
-    }
 }

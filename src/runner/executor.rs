@@ -77,7 +77,7 @@ pub enum StepFault {
     /// Output could not be kept.
     #[error(transparent)]
     Capture(#[from] process::CaptureFault),
-    /// The machine had no place for another process.
+    /// The machine had no place for another process, or for watching it.
     #[error("{0}; free processes, memory or files, and run again")]
     Shortage(process::SpawnFault),
 }

@@ -82,7 +82,7 @@ impl Derived {
                     if missing.is_empty() {
                         break;
                     }
-                    self.load(connection, missing)?;
+                    load(connection, &mut self.slice, missing)?;
                 }
                 self.fold(connection, rules, command, events)?;
             }
@@ -99,66 +99,9 @@ impl Derived {
         // What was looked up may stand otherwise by now.
         self.slice.looked_up.clear();
         self.slice.spans_looked_up.clear();
-        loop {
-            let answer = question(&self.slice);
-            let missing = self.slice.missing();
-            if missing.is_empty() {
-                return Ok(answer);
-            }
-            self.load(connection, missing)?;
-        }
-    }
-
-    /// Loads what is missing.
-    fn load(&mut self, connection: &Connection, missing: Missing) -> Result<()> {
-        for cell in missing.cells {
-            let saved = rows::cell(connection, &cell)?;
-            let runs = self.slice.runs.values().flatten();
-            let unsaved = runs.filter(|run| run.is_counted() && run.cell() == cell);
-            let runs = saved
-                .into_iter()
-                .chain(unsaved.map(|run| run.run))
-                .collect();
-            self.slice.cells.insert(cell, runs);
-        }
-        for window in missing.stops {
-            let saved = rows::error_stops(connection, window)?;
-            let runs = self.slice.runs.values().flatten();
-            let unsaved = runs.filter(|run| run.stopped_in() == Some(window));
-            let runs = saved
-                .into_iter()
-                .chain(unsaved.map(|run| run.run))
-                .collect();
-            self.slice.stops.insert(window, runs);
-        }
-        for run in missing.runs {
-            let row = rows::run(connection, run)?;
-            self.slice.runs.insert(run, row);
-        }
-        for id in missing.lanes {
-            match rows::lane(connection, id)? {
-                Some(lane) => self.slice.hold_lane(id, lane),
-                None => drop(self.slice.lanes.insert(id, None)),
-            }
-        }
-        for key in missing.facts {
-            let fact = rows::fact(connection, &key)?;
-            self.slice.facts.insert(key, fact);
-        }
-        for key in missing.tasks {
-            let task = frames::framed(connection, self.slice.standing.draft, &key)?;
-            self.slice.tasks.insert(key, task);
-        }
-        for (span, side) in missing.spans {
-            let beside = rows::span_beside(connection, span, side)?;
-            self.slice.spans.extend(beside);
-            self.slice.spans_looked_up.insert((span, side));
-        }
-        for lookup in missing.ready {
-            rows::load_ready(connection, &mut self.slice, lookup)?;
-            self.slice.looked_up.insert(lookup);
-        }
-        Ok(())
+        self.slice.ask(question, &mut |slice, missing| {
+            load(connection, slice, missing)
+        })
     }
 
     /// Folds a command that was granted, and moves on the totals that follow from it.
@@ -169,11 +112,9 @@ impl Derived {
         command: &Command,
         events: &[Event],
     ) -> Result<()> {
-        let touched = self.ask(connection, |slice| totals::touched(rules, slice, events))?;
-        evolve::apply(&mut self.slice, command, events);
-        debug_assert!(self.slice.missing().is_empty(), "{events:?}");
-        let moved = self.ask(connection, |slice| touched.moved(rules, slice, events))?;
-        moved.keep(&mut self.slice);
+        let load = |slice: &mut Slice, missing| load(connection, slice, missing);
+        let was_there = totals::apply(rules, &mut self.slice, command, events, load)?;
+        debug_assert!(was_there, "{events:?}");
         Ok(())
     }
 
@@ -234,6 +175,58 @@ impl Derived {
         self.slice = Slice::of(standing);
         Ok(())
     }
+}
+
+/// Loads what is missing.
+fn load(connection: &Connection, slice: &mut Slice, missing: Missing) -> Result<()> {
+    for cell in missing.cells {
+        let saved = rows::cell(connection, &cell)?;
+        let runs = slice.runs.values().flatten();
+        let unsaved = runs.filter(|run| run.is_counted() && run.cell() == cell);
+        let runs = saved
+            .into_iter()
+            .chain(unsaved.map(|run| run.run))
+            .collect();
+        slice.cells.insert(cell, runs);
+    }
+    for window in missing.stops {
+        let saved = rows::error_stops(connection, window)?;
+        let runs = slice.runs.values().flatten();
+        let unsaved = runs.filter(|run| run.stopped_in() == Some(window));
+        let runs = saved
+            .into_iter()
+            .chain(unsaved.map(|run| run.run))
+            .collect();
+        slice.stops.insert(window, runs);
+    }
+    for run in missing.runs {
+        let row = rows::run(connection, run)?;
+        slice.runs.insert(run, row);
+    }
+    for id in missing.lanes {
+        match rows::lane(connection, id)? {
+            Some(lane) => slice.hold_lane(id, lane),
+            None => drop(slice.lanes.insert(id, None)),
+        }
+    }
+    for key in missing.facts {
+        let fact = rows::fact(connection, &key)?;
+        slice.facts.insert(key, fact);
+    }
+    for key in missing.tasks {
+        let task = frames::framed(connection, slice.standing.draft, &key)?;
+        slice.tasks.insert(key, task);
+    }
+    for (span, side) in missing.spans {
+        let beside = rows::span_beside(connection, span, side)?;
+        slice.spans.extend(beside);
+        slice.spans_looked_up.insert((span, side));
+    }
+    for lookup in missing.ready {
+        rows::load_ready(connection, slice, lookup)?;
+        slice.looked_up.insert(lookup);
+    }
+    Ok(())
 }
 
 /// Saves the draft that a command opened, if it opened one.

@@ -26,6 +26,7 @@ use prereg::engine::slice::Slice;
 use prereg::engine::totals;
 use prereg::record::entry::{self, Answer, Entry, Head};
 use prereg::units::{Digest, Micros, RunId, Time};
+use std::convert::Infallible;
 
 use design::Design;
 pub use moves::{How, Move, Report, Said};
@@ -42,7 +43,7 @@ impl Draft {
         let registration = design.registration();
         let tasks = design.frame();
         Self {
-            rules: Rules::from_open(&registration, &tasks).unwrap(),
+            rules: Rules::opened(registration.clone(), tasks.clone()).unwrap(),
             open: Action::Open {
                 text: String::new(),
                 registration: Box::new(registration),
@@ -143,7 +144,10 @@ impl<'d> World<'d> {
             Ok(events) if events.is_empty() => return ruling,
             Err(refusal) if !refusal.is_recorded() => return ruling,
             Ok(events) => {
-                totals::apply(self.rules(), &mut self.slice, command, events);
+                let nothing = |_: &mut Slice, _| Ok::<_, Infallible>(());
+                let Ok(was_there) =
+                    totals::apply(self.rules(), &mut self.slice, command, events, nothing);
+                assert!(was_there);
             }
             Err(_) => evolve::refused(&mut self.slice, command),
         }

@@ -8,6 +8,7 @@
     reason = "each test uses its own part; a test that cannot go on fails where it stands"
 )]
 
+use std::convert::Infallible;
 use std::path::Path;
 
 use prereg::engine::command::{Action, Command};
@@ -245,11 +246,19 @@ impl Past {
         } = &command.action
         {
             // A forger may have opened what nothing binds.
-            self.rules = Rules::from_open(registration, tasks).ok();
+            self.rules = Rules::opened(registration.as_ref().clone(), tasks.clone()).ok();
         }
         match entry::unseal(entry).unwrap() {
             (command, Answer::Granted(events)) => {
-                totals::apply(self.rules.as_ref(), &mut self.slice, &command, &events);
+                let nothing = |_: &mut Slice, _| Ok::<_, Infallible>(());
+                let Ok(was_there) = totals::apply(
+                    self.rules.as_ref(),
+                    &mut self.slice,
+                    &command,
+                    &events,
+                    nothing,
+                );
+                assert!(was_there);
             }
             (command, Answer::Refused(_)) => self.slice.standing.at = command.at,
         }

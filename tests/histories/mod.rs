@@ -110,7 +110,7 @@ fn drawn_by(design: Design, method: DrawMethod) -> Draft {
     let judge = ("judge.sh".to_owned(), Digest::of(&[b"#!/bin/sh\n"]));
     registration.files.extend([judge]);
     Draft {
-        rules: Rules::from_open(&registration, &tasks).unwrap(),
+        rules: Rules::opened(registration.clone(), tasks.clone()).unwrap(),
         open: Action::Open {
             text: "language = 1\n".to_owned(),
             registration: Box::new(registration),

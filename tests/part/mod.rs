@@ -1,6 +1,8 @@
 //! A slice that holds a part of a record, loaded by need and kept for a transaction, as the store
 //! does it.
 
+use std::convert::Infallible;
+
 use prereg::engine::command::{Action, Command};
 use prereg::engine::decide::{self, Ruling};
 use prereg::engine::evolve;
@@ -51,16 +53,17 @@ impl Part {
             Ok(events) if events.is_empty() => {}
             Err(refusal) if !refusal.is_recorded() => {}
             Ok(events) => {
-                let touched = self.ask(|slice| totals::touched(rules, slice, events));
-                evolve::apply(&mut self.held, command, events);
-                let missing = self.held.missing();
+                let Self { disk, held } = self;
+                let load = |held: &mut Slice, missing| {
+                    load(disk, held, missing);
+                    Ok::<_, Infallible>(())
+                };
+                let Ok(was_there) = totals::apply(rules, held, command, events, load);
                 assert!(
-                    missing.is_empty(),
-                    "the fold needs more than the decision on {:?}: {missing:?} for {events:?}",
+                    was_there,
+                    "the fold needs more than the decision on {:?} for {events:?}",
                     command.action
                 );
-                let moved = self.ask(|slice| touched.moved(rules, slice, events));
-                moved.keep(&mut self.held);
             }
             Err(_) => evolve::refused(&mut self.held, command),
         }
@@ -71,65 +74,12 @@ impl Part {
     fn ask<T>(&mut self, question: impl Fn(&Slice) -> T) -> T {
         self.held.looked_up.clear();
         self.held.spans_looked_up.clear();
-        loop {
-            let answer = question(&self.held);
-            let missing = self.held.missing();
-            if missing.is_empty() {
-                return answer;
-            }
-            self.load(missing);
-        }
-    }
-
-    fn load(&mut self, missing: Missing) {
-        for cell in missing.cells {
-            let held = self.held.runs.values().flatten();
-            let newer = held.filter(|run| run.is_counted() && run.cell() == cell);
-            let mut runs = self.disk.cells.get(&cell).cloned().unwrap_or_default();
-            runs.extend(newer.map(|run| run.run));
-            self.held.cells.insert(cell, runs);
-        }
-        for window in missing.stops {
-            let held = self.held.runs.values().flatten();
-            let newer = held.filter(|run| run.stopped_in() == Some(window));
-            let mut runs = self.disk.stops.get(&window).cloned().unwrap_or_default();
-            runs.extend(newer.map(|run| run.run));
-            self.held.stops.insert(window, runs);
-        }
-        for run in missing.runs {
-            self.held.runs.insert(run, self.disk.run(run).cloned());
-        }
-        for id in missing.lanes {
-            match self.disk.lane(id) {
-                Some(lane) => self.held.hold_lane(id, lane.clone()),
-                None => {
-                    self.held.lanes.insert(id, None);
-                }
-            }
-        }
-        for key in missing.facts {
-            let fact = self.disk.fact(&key).cloned();
-            self.held.facts.insert(key, fact);
-        }
-        for (span, side) in missing.spans {
-            let beside = self.disk.span_beside(span, side);
-            self.held.spans.extend(beside);
-            self.held.spans_looked_up.insert((span, side));
-        }
-        for lookup in missing.ready {
-            self.load_ready(lookup);
-            self.held.looked_up.insert(lookup);
-        }
-    }
-
-    /// Loads the first lane of a stage after some turn that the transaction has not touched.
-    fn load_ready(&mut self, (stage, after): Lookup) {
-        let of_stage = |turn: &Turn| turn.stage == stage && Some(*turn) > after;
-        let mut ready = self.disk.ready.iter();
-        let found = ready.find(|(turn, id)| of_stage(turn) && !self.held.lanes.contains_key(id));
-        if let Some((id, lane)) = found.and_then(|(_, id)| Some((*id, self.disk.lane(*id)?))) {
-            self.held.hold_lane(id, lane.clone());
-        }
+        let Self { disk, held } = self;
+        let Ok(answer) = held.ask(question, &mut |held, missing| {
+            load(disk, held, missing);
+            Ok::<_, Infallible>(())
+        });
+        answer
     }
 
     /// Asserts that whatever is held is what the whole says.
@@ -147,5 +97,57 @@ impl Part {
         for (position, id) in &self.held.ready {
             assert_eq!(whole.ready.get(position), Some(id));
         }
+    }
+}
+
+/// Loads what is missing, as it is on the disk.
+fn load(disk: &Slice, held: &mut Slice, missing: Missing) {
+    for cell in missing.cells {
+        let newer = held.runs.values().flatten();
+        let newer = newer.filter(|run| run.is_counted() && run.cell() == cell);
+        let mut runs = disk.cells.get(&cell).cloned().unwrap_or_default();
+        runs.extend(newer.map(|run| run.run));
+        held.cells.insert(cell, runs);
+    }
+    for window in missing.stops {
+        let newer = held.runs.values().flatten();
+        let newer = newer.filter(|run| run.stopped_in() == Some(window));
+        let mut runs = disk.stops.get(&window).cloned().unwrap_or_default();
+        runs.extend(newer.map(|run| run.run));
+        held.stops.insert(window, runs);
+    }
+    for run in missing.runs {
+        held.runs.insert(run, disk.run(run).cloned());
+    }
+    for id in missing.lanes {
+        match disk.lane(id) {
+            Some(lane) => held.hold_lane(id, lane.clone()),
+            None => {
+                held.lanes.insert(id, None);
+            }
+        }
+    }
+    for key in missing.facts {
+        let fact = disk.fact(&key).cloned();
+        held.facts.insert(key, fact);
+    }
+    for (span, side) in missing.spans {
+        let beside = disk.span_beside(span, side);
+        held.spans.extend(beside);
+        held.spans_looked_up.insert((span, side));
+    }
+    for lookup in missing.ready {
+        load_ready(disk, held, lookup);
+        held.looked_up.insert(lookup);
+    }
+}
+
+/// Loads the first lane of a stage after some turn that the transaction has not touched.
+fn load_ready(disk: &Slice, held: &mut Slice, (stage, after): Lookup) {
+    let of_stage = |turn: &Turn| turn.stage == stage && Some(*turn) > after;
+    let mut ready = disk.ready.iter();
+    let found = ready.find(|(turn, id)| of_stage(turn) && !held.lanes.contains_key(id));
+    if let Some((id, lane)) = found.and_then(|(_, id)| Some((*id, disk.lane(*id)?))) {
+        held.hold_lane(id, lane.clone());
     }
 }

@@ -88,9 +88,10 @@ impl SpawnFault {
         }
     }
 
-    /// Returns whether the machine had no place for another process: that says nothing of the program.
+    /// Returns whether the machine had no place for another process, or for watching it: that says
+    /// nothing of the program.
     pub fn is_shortage(&self) -> bool {
-        let Self::Refused { source, .. } = self else {
+        let (Self::Refused { source, .. } | Self::Lost { source, .. }) = self else {
             return false;
         };
         let errno = source.raw_os_error().map(Errno::from_raw_os_error);

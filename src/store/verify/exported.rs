@@ -6,7 +6,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 use super::abreast::{self, Closed, In};
-use super::{Auditor, EachRun, End, compare_backward, see, show};
+use super::{Auditor, EachRun, End, HELD, compare_backward, see, show};
 use crate::record::anchor::expected::{Backward, Expected};
 use crate::record::audit::Audit;
 use crate::record::divergence::{Code, Divergence};
@@ -80,7 +80,7 @@ fn audited(
     let header = header(path, &mut lines)?;
     begin(&header)?;
     let (whole, is_kept) = (!header.sealed, each.is_some());
-    let mut auditor = Auditor::new(Spill::default(), whole);
+    let mut auditor = Auditor::new(Spill::default(), HELD);
     abreast::in_order(
         move |gate| lines.hand_all(gate),
         |chunk: Result<Chunk, Fault>| chunk.map(|chunk| read_lines(&chunk, whole, is_kept)),

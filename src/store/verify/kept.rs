@@ -7,7 +7,7 @@ use rusqlite::{Connection, Rows};
 
 use super::abreast::{self, Closed, In};
 use super::tables::{self, Checked, Raw, Table};
-use super::{Auditor, EachRun, End, compare_backward, see, show, tables_differ};
+use super::{Auditor, EachRun, End, HELD, compare_backward, see, show, tables_differ};
 use crate::engine::slice::Standing;
 use crate::record::anchor::expected::Expected;
 use crate::record::audit::{Audit, Filed};
@@ -72,7 +72,7 @@ pub(super) fn record(
     begun.map_err(Fault::from)?;
     let (standing, applied) = rows::standing(&store.connection)?;
     let mut comparison = Comparison {
-        auditor: Auditor::new(Spill::default(), true),
+        auditor: Auditor::new(Spill::default(), HELD),
         files: Files::default(),
         standing,
         seen: BTreeMap::new(),

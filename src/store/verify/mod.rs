@@ -28,6 +28,9 @@ use crate::units::{Digest, RunId};
 /// An audit whose rows may lie on the disk.
 type Auditor = audit::Auditor<Spill>;
 
+/// How many rows an audit holds at least before it puts some away.
+const HELD: usize = 2_048;
+
 /// What a verification came to.
 #[derive(Debug)]
 pub enum Verification {
