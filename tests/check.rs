@@ -680,7 +680,10 @@ fn a_number_of_the_analysis_is_held_exactly_or_refused() {
     let digits = "has more digits than are held exactly; write at most 15";
     let primary = "objective = \"superiority\"\n";
     let described = |what: &str| format!("{primary}[analysis.descriptive]\n{what}\n");
-    let cost = |price: &str| described(&format!("cost_effectiveness = {{ lambda = [{price}] }}"));
+    let money =
+        "[[outcomes]]\nid = \"price\"\nkind = \"money\"\nvalue = \"1\"\nbetter = \"lower\"\n";
+    let cost =
+        |price: &str| described(&format!("cost_effectiveness = {{ lambda = [{price}] }}")) + money;
     let time = |limit: &str| described(&format!("time_to_success = {{ limit_s = {limit} }}"));
     let margin = |size: &str| format!("objective = \"equivalence\"\nmargin = {size}\n");
     let looks = |first: &str| {

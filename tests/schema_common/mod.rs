@@ -639,8 +639,11 @@ fn analysis(c: &mut Choices, arms: &[&str], single: bool) -> Table {
             // An interval fits its effect; what a table leaves out it inherits.
             let effect = c.word(effects);
             let intervals = match effect.as_str().unwrap_or_default() {
+                // So few tasks are not resampled to decide.
+                "ratio_of_means" if needed => "fieller",
                 "ratio_of_means" => "fieller bootstrap_bca",
                 _ if binary && single && !clustered => "tango newcombe agresti_min t",
+                _ if needed => "t_cr2 t",
                 _ => "t_cr2 t bootstrap_percentile",
             };
             table = table
@@ -695,7 +698,7 @@ fn analysis(c: &mut Choices, arms: &[&str], single: bool) -> Table {
                 .with("fractions", json!([0.5, 1.0]))
                 .with("spending", c.word("obf pocock power"))
                 .may(c, "under_run", |c| c.word("spend_to_t spend_all"))
-                .may(c, "evalue", |c| c.flip())
+                .may(c, "evalue", |c| c.flip() && !clustered)
         })
         .may(c, "descriptive", |c| {
             Table::default()

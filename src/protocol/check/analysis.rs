@@ -1,22 +1,26 @@
 //! Checks that the analysis names what exists and can work, and writes its defaults out.
 
 use super::Checker;
+use super::few_tasks::planned_units;
 use super::literals::exact;
 use crate::protocol::defect::{Code, Defect, Place};
 use crate::protocol::draft::{self, Draft};
 use crate::protocol::frame::{self, Task};
 use crate::protocol::model::{
-    Analysis, Cluster, Comparison, CostEffectiveness, Descriptive, Effect, Interval, Looks,
-    Multiplicity, Objective, OutcomeKind, Secondary, Test, TimeToSuccess,
+    Analysis, Cluster, Comparison, Effect, Interval, Looks, Multiplicity, Objective, OutcomeKind,
+    Secondary, Test,
 };
 use crate::protocol::source::child;
-use crate::units::{Micros, Money, Ratio, Share};
+use crate::units::{Ratio, Share};
 
 /// The level where none is given.
 const ALPHA: Share = Share { num: 1, den: 20 };
 
 /// The largest share of missing slots where none is given.
 const MISSING_SHARE_MAX: Share = Share { num: 1, den: 10 };
+
+/// The fewest units whose bootstrap may decide.
+const RESAMPLED_UNITS_MIN: usize = 20;
 
 impl Checker<'_> {
     /// Checks how the answer is computed.
@@ -53,7 +57,7 @@ impl Checker<'_> {
             primary,
             secondary,
             multiplicity: given.multiplicity.as_ref().map(multiplicity_of),
-            looks: given.looks.as_ref().map(|looks| self.looks(looks)),
+            looks: given.looks.as_ref().map(|looks| self.looks(given, looks)),
             descriptive: descriptive.map(|given| self.descriptive(draft, given, tasks)),
         })
     }
@@ -162,7 +166,7 @@ impl Checker<'_> {
     }
 
     /// Refuses a name that no field of the tasks has, neither in the frame nor as declared.
-    fn task_field(
+    pub(super) fn task_field(
         &mut self,
         draft: &Draft,
         tasks: &[Task],
@@ -181,7 +185,14 @@ impl Checker<'_> {
     }
 
     /// Reads the looks, which are at ever larger shares of the drawn tasks.
-    fn looks(&mut self, given: &draft::Looks) -> Looks {
+    fn looks(&mut self, analysis: &draft::Analysis, given: &draft::Looks) -> Looks {
+        if given.evalue == Some(true) && cluster_of(analysis).field().is_some() {
+            self.refuse(
+                Code::Analysis,
+                Place::Value("/analysis/looks/evalue".to_owned()),
+                "an e-value takes tasks for exchangeable; with `cluster` leave it out",
+            );
+        }
         let mut before = 0.0;
         let mut fractions = Vec::new();
         for (i, fraction) in given.fractions.iter().enumerate() {
@@ -217,101 +228,6 @@ impl Checker<'_> {
         }
     }
 
-    /// Reads what is described without a test.
-    fn descriptive(
-        &mut self,
-        draft: &Draft,
-        given: &draft::Descriptive,
-        tasks: &[Task],
-    ) -> Descriptive {
-        let time = given.time_to_success.as_ref();
-        let cost = given.cost_effectiveness.as_ref();
-        let none = |given: Option<usize>| given.is_none_or(|count| count == 0);
-        let lists = [
-            given.pass_at.as_ref().map(Vec::len),
-            given.pass_hat.as_ref().map(Vec::len),
-            given.subgroups.as_ref().map(Vec::len),
-        ];
-        if time.is_none() && cost.is_none() && lists.into_iter().all(none) {
-            self.refuse(
-                Code::MissingKey,
-                Place::Key("/analysis/descriptive".to_owned()),
-                "nothing is described; name what is, for example pass_at = [1], or leave the table out",
-            );
-        }
-        Descriptive {
-            pass_at: self.passes(draft, "pass_at", given.pass_at.as_deref()),
-            pass_hat: self.passes(draft, "pass_hat", given.pass_hat.as_deref()),
-            time_to_success: time.and_then(|given| self.time_to_success(given)),
-            cost_effectiveness: cost.map(|given| self.cost_effectiveness(given)),
-            subgroups: self.subgroups(draft, given.subgroups.as_deref(), tasks),
-        }
-    }
-
-    /// Reads in how many repeats passes are looked for; no more than there are.
-    fn passes(&mut self, draft: &Draft, key: &str, given: Option<&[u32]>) -> Vec<u32> {
-        let given = given.unwrap_or_default();
-        let repeats = draft.repeats();
-        for (i, k) in given.iter().enumerate() {
-            if *k == 0 || *k > repeats {
-                let place = Place::Value(format!("/analysis/descriptive/{key}/{i}"));
-                let message = format!("`{k}` must be from 1 to the {repeats} repeats of a task");
-                self.refuse(Code::Range, place, message);
-            }
-        }
-        given.to_vec()
-    }
-
-    /// Reads a limit in seconds; like every duration it is in whole milliseconds.
-    fn time_to_success(&mut self, given: &draft::TimeToSuccess) -> Option<TimeToSuccess> {
-        let seconds = exact::<Ratio>(given.limit_s);
-        let millis = seconds.and_then(|limit| Some((limit.num.checked_mul(1_000)?, limit.den)));
-        let whole = millis.filter(|(num, den)| num % den == 0);
-        if whole.is_none() {
-            let place = Place::Value("/analysis/descriptive/time_to_success/limit_s".to_owned());
-            let message = format!(
-                "`{}` is finer than a millisecond; write at most three decimals",
-                given.limit_s
-            );
-            self.refuse(Code::Range, place, message);
-        }
-        whole.map(|(num, den)| TimeToSuccess {
-            limit: Micros((num / den).saturating_mul(1_000)),
-        })
-    }
-
-    /// Reads prices in USD.
-    fn cost_effectiveness(&mut self, given: &draft::CostEffectiveness) -> CostEffectiveness {
-        let mut lambda = Vec::new();
-        for (i, price) in given.lambda.iter().enumerate() {
-            let money = format!("{price} USD").parse::<Money>();
-            if money.is_err() {
-                let place = format!("/analysis/descriptive/cost_effectiveness/lambda/{i}");
-                let message =
-                    format!("`{price}` is finer than a micro-dollar; write at most six decimals");
-                self.refuse(Code::Range, Place::Value(place), message);
-            }
-            lambda.extend(money);
-        }
-        CostEffectiveness { lambda }
-    }
-
-    /// Reads by which fields of the tasks subgroups are formed.
-    fn subgroups(
-        &mut self,
-        draft: &Draft,
-        given: Option<&[String]>,
-        tasks: &[Task],
-    ) -> Vec<String> {
-        let given = given.unwrap_or_default();
-        for (i, field) in given.iter().enumerate() {
-            let place = Place::Value(format!("/analysis/descriptive/subgroups/{i}"));
-            let message = format!("`{field}` is not a field of the tasks");
-            self.task_field(draft, tasks, place, field, message);
-        }
-        given.to_vec()
-    }
-
     /// Refuses an interval or an effect that cannot be computed from what it is asked of.
     fn asked_interval(
         &mut self,
@@ -341,6 +257,31 @@ impl Checker<'_> {
         if asked.effect == Some(Effect::GeometricRatio) && binary {
             let place = Place::Value(format!("{table}/effect"));
             let message = "a geometric ratio needs values above 0, and a binary outcome has zeros";
+            self.refuse(Code::Analysis, place, message);
+        }
+    }
+
+    /// Refuses to decide by resampling so few units that the interval is too short.
+    pub(super) fn resampled(
+        &mut self,
+        draft: &Draft,
+        analysis: Option<&Analysis>,
+        tasks: &[Task],
+        drawn: &[usize],
+    ) {
+        let resampled = analysis.filter(|analysis| {
+            let interval = analysis.primary.interval;
+            matches!(
+                interval,
+                Some(Interval::BootstrapPercentile | Interval::BootstrapBca)
+            )
+        });
+        let units = resampled.and_then(|analysis| planned_units(draft, analysis, tasks, drawn));
+        if let Some(units) = units.filter(|units| *units < RESAMPLED_UNITS_MIN) {
+            let place = Place::Value("/analysis/primary/interval".to_owned());
+            let message = format!(
+                "a bootstrap of {units} units makes intervals that are too short; use t_cr2, or draw at least {RESAMPLED_UNITS_MIN}"
+            );
             self.refuse(Code::Analysis, place, message);
         }
     }

@@ -16,14 +16,7 @@ pub(super) fn few_tasks(
     tasks: &[Task],
     drawn: &[usize],
 ) -> Option<Finding> {
-    let units = match &draft.draw {
-        // The tasks of an open frame are added later, no more than are drawn.
-        Some(draw) if draft.tasks.is_open() => usize::try_from(draw.size?).ok()?,
-        _ => units(analysis, tasks, drawn),
-    };
-    if units == 0 {
-        return None;
-    }
+    let units = planned_units(draft, analysis, tasks, drawn)?;
     let test = analysis.primary.test;
     let halvings = halvings(test, &analysis.primary, units)?;
     let level = analysis.alpha;
@@ -77,6 +70,21 @@ fn halvings(test: Test, primary: &Comparison, units: usize) -> Option<usize> {
         Test::SignFlip | Test::Wilcoxon | Test::McnemarExact => Some(units.saturating_sub(sides)),
         Test::McnemarMid => Some((units + 1).saturating_sub(sides)),
     }
+}
+
+/// Returns how many units there will be to compare at the most; none where there are none, or nobody knows.
+pub(super) fn planned_units(
+    draft: &Draft,
+    analysis: &Analysis,
+    tasks: &[Task],
+    drawn: &[usize],
+) -> Option<usize> {
+    let units = match &draft.draw {
+        // The tasks of an open frame are added later, no more than are drawn.
+        Some(draw) if draft.tasks.is_open() => usize::try_from(draw.size?).ok()?,
+        _ => units(analysis, tasks, drawn),
+    };
+    (units > 0).then_some(units)
 }
 
 /// Returns how many units there are to compare: drawn tasks, or their clusters.

@@ -3,13 +3,14 @@
 //! Shape first (`shape`), then meaning, table by table; each finding goes on one pile. What lies
 //! where the shape already refused something is dropped, so that one slip makes one defect.
 //!
-//! - the tables: `design`, `execution`, `observed`, `judgement`, `analysis`, `attempts`, `rules`;
+//! - the tables: `design`, `execution`, `observed`, `judgement`, `analysis`, `descriptive`, `attempts`, `rules`;
 //! - what stands in many tables: `names`, `literals`, `expressions`, `templates`, `files`, `secret`;
 //! - the whole: `differences` of arms, `weakness` and `few_tasks`, `enforced`;
 //! - `told`: in which order findings are told.
 
 mod analysis;
 mod attempts;
+mod descriptive;
 mod design;
 mod differences;
 mod enforced;
@@ -151,6 +152,8 @@ impl Checker<'_> {
         if !tasks.is_empty() {
             self.files_of_tasks(&protocol, &tasks, &drawn);
         }
+        let analysis = protocol.analysis.as_ref();
+        self.resampled(draft, analysis, &tasks, &drawn.confirmatory);
         self.weaknesses(draft, &protocol, &tasks, &drawn, value);
         let frame = match &protocol.open_fields {
             Some(fields) => frame::open_digest(fields),
