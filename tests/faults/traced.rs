@@ -79,6 +79,34 @@ fn sample<T>(dice: &mut Dice, mut all: Vec<T>, count: Option<usize>) -> Vec<T> {
     all
 }
 
+/// Returns how often a whole study of so many tasks, executed one run after another, flushes a file.
+fn flushes(tasks: usize) -> usize {
+    let study = Recipe {
+        tasks,
+        repeats: 1,
+        runs_max: 1,
+        ..Recipe::default()
+    }
+    .lay();
+    let log = study.folder.path().join("calls");
+    let flushing = "trace=fsync,fdatasync,msync,sync";
+    let said = trace(&study, &["run", "study.toml"], flushing, Some(&log));
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let calls = fs::read_to_string(&log).unwrap();
+    // A call that another thread interrupts is told in two lines, the second without its arguments.
+    calls.lines().filter(|line| line.contains("sync(")).count()
+}
+
+#[test]
+fn a_run_costs_one_flush_a_commit() {
+    if !is_covered() {
+        return;
+    }
+    // A task has two runs. The end of a run is one commit; its score and the next start share another.
+    let (few, many) = (flushes(2), flushes(5));
+    assert_eq!(many - few, 3 * 2 * 2, "{few}, {many}");
+}
+
 fn kill_at_calls(name: &str, some: Option<usize>) {
     if !is_covered() {
         return;
