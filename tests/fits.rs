@@ -6,9 +6,12 @@
     reason = "a test stops at the first broken assumption"
 )]
 
+mod cases;
+
 use std::cell::Cell;
 use std::path::Path;
 
+use cases::cases;
 use prereg::engine::command::{Action, Ending, Evidence, Executed, Execution};
 use prereg::engine::decide::Ruling;
 use prereg::engine::refusal::Refusal;
@@ -159,7 +162,7 @@ fn plays_as_the_median_says(minutes: &[(i64, i64)]) -> (usize, bool) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(60), ..ProptestConfig::default() })]
 
     #[test]
     fn a_block_starts_only_if_the_median_says_that_it_will_end(

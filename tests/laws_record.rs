@@ -5,10 +5,12 @@
     reason = "a test stops at the first broken assumption"
 )]
 
+mod cases;
 mod engine_common;
 
 use std::cell::Cell;
 
+use cases::cases;
 use engine_common::design::{Design, HOUR};
 use engine_common::random::{Random, any_drafts, any_move, any_pause};
 use engine_common::{Draft, Move, Report, World};
@@ -22,9 +24,6 @@ use prereg::record::audit::Audit;
 use prereg::record::entry::Head;
 use prereg::store::{Request, Response, Store, Verification, verify, verify_against};
 use prereg::units::{RunId, Time};
-
-/// How many studies have some sixty moves each.
-const STUDIES: u64 = 120;
 
 thread_local! {
     /// What the store's clock says.
@@ -93,10 +92,10 @@ fn same_answers(random: &mut Random, store: &mut Store, world: &mut World<'_>) {
     assert_eq!(store.standing().unwrap(), world.slice.standing);
 }
 
-/// Two hands on one record, one of them in sessions whose rows lag behind the entries.
+/// Some sixty moves each, by two hands on one record, one of them in sessions whose rows lag behind the entries.
 #[test]
 fn a_store_an_audit_and_the_fold_say_the_same() {
-    for seed in 0..STUDIES {
+    for seed in 0..u64::from(cases(120)) {
         let mut random = Random(seed << 32 | 5);
         let drafts = any_drafts(&mut random).map(Draft::of);
         let folder = tempfile::tempdir().unwrap();

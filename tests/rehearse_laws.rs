@@ -6,9 +6,12 @@
     reason = "a test that cannot go on fails where it stands"
 )]
 
+mod cases;
+
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
 
+use cases::cases;
 use prereg::engine::command::{Action, Ending, Evidence, Executed};
 use prereg::engine::refusal::Refusal;
 use prereg::engine::rehearsal::op::{Op, Timed, Wanted};
@@ -282,7 +285,7 @@ const TASKS: &[&str] = &["a", "b", "c"];
 const ARMS: &[&str] = &["baseline", "treatment", "planted_good", "nobody"];
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(60), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn any_history_of_the_paired_rules_is_answered(history in any_history(TASKS, ARMS, 60)) {
@@ -304,7 +307,7 @@ proptest! {
 
 proptest! {
     // Every step of a record is durable before it is answered, which takes its time.
-    #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(12), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn the_record_answers_as_the_rehearsal_does(history in any_history(TASKS, ARMS, 50)) {
