@@ -13,6 +13,7 @@
 //! | [`store`] | The only room that speaks SQL: one transaction a batch of commands. | no |
 //! | [`report`] | Counts what the runs of a study say, and says its plan in plain English. | yes |
 //! | [`record`] | Seals commands and rulings into chained entries, and derives them again. | yes |
+//! | [`analysis`] | Computes the registered answer from one value a task and arm; the room of floats. | yes |
 //! | [`engine`] | Answers a command about a slice with events or a refusal, and applies events. | yes |
 //! | [`protocol`] | Turns text into a protocol that cannot be wrong, or into all its defects. | yes |
 //! | [`units`] | Digests, times, durations, sizes, shares: exact quantities. | yes |
@@ -54,6 +55,7 @@
 //!   the tasks' names needs them all.
 //! - What is sealed is not in an entry's body but committed to there; one opening lies beside it.
 
+pub mod analysis;
 pub mod cli;
 pub mod engine;
 pub mod folder;

@@ -10,10 +10,13 @@ use std::path::{Path, PathBuf};
 
 /// The rooms, from the highest to the lowest; each may import those that stand after it.
 const ROOMS: &[&str] = &[
-    "cli", "folder", "runner", "store", "report", "record", "engine", "protocol", "units",
+    "cli", "folder", "runner", "store", "report", "record", "engine", "analysis", "protocol",
+    "units",
 ];
 /// The rooms that know no clock, file, process, database or random source.
-const PURE: &[&str] = &["report", "record", "engine", "protocol", "units"];
+const PURE: &[&str] = &[
+    "report", "record", "engine", "analysis", "protocol", "units",
+];
 /// What a pure room does not say.
 const IMPURE: &[&str] = &[
     "std::fs",

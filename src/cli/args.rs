@@ -117,6 +117,11 @@ pub(super) enum Verb {
     /// Shows where a study stands.
     #[command(after_help = "Example:\n  prereg status study.prereg.db")]
     Status(Status),
+    /// Computes the registered analysis of a study that has ended.
+    #[command(
+        after_help = "Examples:\n  prereg analyze study.prereg.db\n  prereg analyze study.prereg.db --json > answer.json"
+    )]
+    Analyze(Analyze),
     /// Shows a run.
     #[command(after_help = "Example:\n  prereg show 12")]
     Show(Show),
@@ -553,6 +558,13 @@ pub(super) struct Status {
     pub named: Named,
     #[command(flatten)]
     pub looks: Looks,
+}
+
+/// `analyze`
+#[derive(Debug, Args)]
+pub(super) struct Analyze {
+    #[command(flatten)]
+    pub named: Named,
 }
 
 /// `show`

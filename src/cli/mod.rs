@@ -1,5 +1,6 @@
 //! The only room that prints, parses arguments and chooses exit codes.
 
+mod analyze;
 mod anchor;
 mod args;
 mod by_hand;
@@ -112,6 +113,7 @@ fn execute(cli: &Cli) -> Result<Reply, Failure> {
         Verb::Void(args) => operator::void(args),
         Verb::Deviate(args) => operator::deviate(args),
         Verb::Status(args) => inspect::status(args, cli.json),
+        Verb::Analyze(args) => analyze::analyze(args),
         Verb::Show(args) => inspect::show(args),
         Verb::Head(args) => anchor::head(args),
         Verb::Anchor(args) => anchor::anchor(args),

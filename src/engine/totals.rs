@@ -64,6 +64,13 @@ pub struct ControlTotals {
     pub outcomes: BTreeMap<String, (u64, u64)>,
 }
 
+impl ControlTotals {
+    /// Returns on how many tasks an outcome is true, and on how many it is false.
+    pub fn of(&self, outcome: &str) -> (u64, u64) {
+        self.outcomes.get(outcome).copied().unwrap_or_default()
+    }
+}
+
 /// What a control came to on a task: each outcome, by its first run that has it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]

@@ -1,7 +1,9 @@
 //! Counts what the runs of a study say, and says its plan. It is never read by a decision.
 
+pub mod answer;
 mod cells;
 pub mod explain;
+pub mod observed;
 mod seats;
 pub mod slots;
 pub mod tables;

@@ -145,7 +145,7 @@ impl<'a> Own<'a> {
 pub struct SlotTable<'a, W: Write> {
     cells: Cells<W>,
     arms: Vec<&'a str>,
-    tasks: &'a [TaskCells],
+    tasks: Vec<TaskCells>,
     /// Which outcome stands in each column that has a name of its own.
     measured: [Option<Measure<'a>>; MEASURED.len()],
     own: Own<'a>,
@@ -157,7 +157,7 @@ impl<'a, W: Write> SlotTable<'a, W> {
     pub fn new(
         out: W,
         protocol: Option<&'a Protocol>,
-        tasks: &'a [TaskCells],
+        tasks: Vec<TaskCells>,
         sealed: bool,
     ) -> io::Result<Self> {
         let taken: Vec<&str> = SLOT.into_iter().chain(WHEN).collect();
@@ -187,7 +187,12 @@ impl<'a, W: Write> SlotTable<'a, W> {
         cells.number(Some(slot.repeat + 1))?;
         cells.number(Some(slot.task + 1))?;
         cells.plain(became.status())?;
-        cells.plain(became.reason().or(run.and_then(reason)).unwrap_or_default())?;
+        cells.plain(
+            became
+                .reason()
+                .or(run.and_then(Told::reason))
+                .unwrap_or_default(),
+        )?;
         let Some(run) = run.filter(|_| became.run().is_some()) else {
             return self.cells.end();
         };
@@ -228,21 +233,14 @@ impl<'a, W: Write> SlotTable<'a, W> {
     }
 }
 
-/// Returns the outcome that stands in a column: the one that is called so; else for `resolved` the primary
-/// outcome, and for `claimed` the one that is what the arm claims.
+/// Returns the outcome that stands in a column: the one that is called so; else for `resolved` what counts as a
+/// success, and for `claimed` what the arm claims.
 fn measured<'a>(protocol: &'a Protocol, name: &str) -> Option<Measure<'a>> {
-    let mut outcomes = protocol.outcomes.iter();
-    let named = outcomes.clone().find(|outcome| outcome.id == name);
-    let found = named.or_else(|| match name {
-        "resolved" => {
-            let primary = &protocol.analysis.as_ref()?.primary.outcome;
-            outcomes.find(|outcome| outcome.id == *primary && outcome.kind == OutcomeKind::Binary)
-        }
-        "claimed" => outcomes.find(|outcome| {
-            outcome.kind == OutcomeKind::Binary && outcome.value.trim() == "claim.done"
-        }),
-        _ => None,
-    })?;
+    let found = match name {
+        "resolved" => protocol.success(),
+        "claimed" => protocol.claimed(),
+        _ => protocol.outcome(name),
+    }?;
     Some(Measure {
         id: &found.id,
         kind: found.kind,
@@ -257,20 +255,6 @@ fn false_claim(
 ) -> Option<bool> {
     let said = |measure: Option<Measure<'_>>| run.value(measure?.id).as_bool();
     Some(said(claimed)? && !said(resolved)?)
-}
-
-/// Returns why a run stopped, as everybody may see; none where it ended by itself or has not ended.
-fn reason(run: &Told<'_>) -> Option<&'static str> {
-    if !run.is_closed() {
-        return Some(run.state.text());
-    }
-    let timed_out = run.ending.as_ref().is_some_and(|ending| ending.timed_out);
-    match run.cause {
-        Some(cause) => Some(cause.text()),
-        None if run.error_stop == Some(true) => Some("error-stop"),
-        None if timed_out => Some("timed-out"),
-        None => None,
-    }
 }
 
 /// Writes the table of runs.

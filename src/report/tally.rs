@@ -173,16 +173,17 @@ fn of_outcome(outcome: &Outcome, arms: &[(&str, Totals)], slots: u64) -> Outcome
     }
 }
 
-fn of_control(control: &Control, slice: &Slice, tasks: u64) -> ControlTally {
-    let totals = match slice.fact(&FactKey::Control(control.id.clone())) {
+/// Returns what a control came to.
+pub(super) fn control_totals(slice: &Slice, control: &str) -> ControlTotals {
+    match slice.fact(&FactKey::Control(control.to_owned())) {
         Some(Fact::Control(totals)) => totals.clone(),
         _ => ControlTotals::default(),
-    };
-    let (yes, no) = totals
-        .outcomes
-        .get(&control.outcome)
-        .copied()
-        .unwrap_or_default();
+    }
+}
+
+fn of_control(control: &Control, slice: &Slice, tasks: u64) -> ControlTally {
+    let totals = control_totals(slice, &control.id);
+    let (yes, no) = totals.of(&control.outcome);
     let as_expected = match control.expect {
         Expect::AllResolved => yes,
         Expect::NoneResolved => no,
@@ -237,7 +238,7 @@ fn mean(sum: &Exact, known: u64) -> f64 {
     let parts = digits.into_iter().rev();
     // From the smallest part to the greatest: what is small is not lost before it adds up.
     let sum: f64 = parts
-        .map(|(place, digit)| f64::from(digit) * 2_f64.powi(place * 32))
+        .map(|(place, digit)| libm::scalbn(f64::from(digit), place * 32))
         .sum();
     let sum = if is_negative { -sum } else { sum };
     sum / known as f64

@@ -75,6 +75,20 @@ impl Told<'_> {
         !matches!(self.state, State::Live | State::Ended)
     }
 
+    /// Returns why the run stopped, as everybody may see; none where it ended by itself or has not ended.
+    pub(super) fn reason(&self) -> Option<&'static str> {
+        if !self.is_closed() {
+            return Some(self.state.text());
+        }
+        let timed_out = self.ending.as_ref().is_some_and(|ending| ending.timed_out);
+        match self.cause {
+            Some(cause) => Some(cause.text()),
+            None if self.error_stop == Some(true) => Some("error-stop"),
+            None if timed_out => Some("timed-out"),
+            None => None,
+        }
+    }
+
     /// Returns an outcome; null where it is missing.
     pub(super) fn value(&self, outcome: &str) -> &Value {
         let all = self.outcomes.iter().flat_map(|values| &values.0);

@@ -3,8 +3,12 @@
 use std::io::Write;
 
 use super::{Fault, Result, Store, derived, pipe, rows};
-use crate::engine::slice::Row;
-use crate::report::slots::Slots;
+use crate::analysis::registered::observed::Observed;
+use crate::engine::rules::Rules;
+use crate::engine::slice::{Row, Slice};
+use crate::protocol::plan::{Plan, Slot};
+use crate::report::observed;
+use crate::report::slots::{Became, Slots};
 use crate::report::tables::{self, RunTable, SlotTable, Table};
 use crate::report::told::Told;
 
@@ -45,25 +49,77 @@ impl Store {
         Ok(written)
     }
 
-    /// Of every slot no more is kept than which run says what became of it.
     fn export_slots(&mut self, out: &mut (impl Write + Send), sealed: bool) -> Result<u64> {
         let path = self.path.clone();
         let fault = |source| Fault::file(&path, source);
         let is_registered = self.standing()?.registered.is_some();
         let rules = self.rules()?;
-        let Some(rules) = rules.as_ref().filter(|_| is_registered) else {
-            let protocol = rules.as_ref().map(|rules| rules.protocol());
-            let table = SlotTable::new(out, protocol, &[], sealed).map_err(fault)?;
-            table.finish().map_err(fault)?;
-            return Ok(0);
+        let protocol = rules.as_ref().map(|rules| rules.protocol());
+        let start = |tasks| SlotTable::new(out, protocol, tasks, sealed).map_err(fault);
+        let mut written = 0;
+        let table = match rules.as_ref().filter(|_| is_registered) {
+            None => start(Vec::new())?,
+            Some(rules) => self.each_slot(
+                rules,
+                |slice, plan| tables::tasks(rules, slice, plan),
+                start,
+                |table, slot, became, run| {
+                    written += 1;
+                    table.row(slot, became, run).map_err(fault)
+                },
+            )?,
         };
+        table.finish().map_err(fault)?;
+        Ok(written)
+    }
+
+    /// Returns what became of every registered slot; none where no analysis is registered.
+    pub fn observed(&mut self) -> Result<Option<Observed>> {
+        let is_registered = self.standing()?.registered.is_some();
+        let rules = self.rules()?.filter(|_| is_registered);
+        let Some(rules) = rules else {
+            return Ok(None);
+        };
+        let protocol = rules.protocol();
+        let Some(analysis) = &protocol.analysis else {
+            return Ok(None);
+        };
+        let observed = self.each_slot(
+            &rules,
+            |slice, plan| Observed {
+                tasks: observed::tasks(&rules, slice, plan, analysis),
+                controls: observed::controls(protocol, slice),
+                slots: Vec::new(),
+            },
+            Ok,
+            |observed, slot, became, run| {
+                let slot = observed::slot(protocol, slot, became, run);
+                observed.slots.push(slot);
+                Ok(())
+            },
+        )?;
+        Ok(Some(observed))
+    }
+
+    /// Shows every slot of the registered plan with what became of it, in the order of the plan.
+    ///
+    /// `ask` is asked about the plan first, and what it says begins what `each` goes on with. Of a slot
+    /// no more is kept than which run says what became of it.
+    fn each_slot<Q, T: Send>(
+        &mut self,
+        rules: &Rules,
+        ask: impl Fn(&Slice, &Plan) -> Q,
+        begin: impl FnOnce(Q) -> Result<T>,
+        mut each: impl FnMut(&mut T, &Slot, Became, Option<&Told<'_>>) -> Result<()> + Send,
+    ) -> Result<T> {
         let snapshot = self.connection.unchecked_transaction()?;
         let derived = derived(&snapshot, &mut self.cache)?;
-        let (plan, tasks) = derived.ask(&snapshot, |slice| {
+        let (plan, said) = derived.ask(&snapshot, |slice| {
             let plan = rules.plan_of(slice, true).into_owned();
-            let tasks = tables::tasks(rules, slice, &plan);
-            (plan, tasks)
+            let said = ask(slice, &plan);
+            (plan, said)
         })?;
+        let mut begun = begin(said)?;
         let mut slots = Slots::new(rules, &plan);
         derived::each_row(&snapshot, derived, |row: Row| slots.add(&row))?;
         pipe::through(
@@ -75,8 +131,6 @@ impl Store {
                 Ok(())
             },
         )?;
-        let mut table =
-            SlotTable::new(out, Some(rules.protocol()), &tasks, sealed).map_err(fault)?;
         pipe::through(
             |sender| {
                 for (slot, became) in slots.iter() {
@@ -95,10 +149,9 @@ impl Store {
             |(slot, became), facts| {
                 let run: Option<Told<'_>> =
                     facts.map(|facts| rows::read("a run", facts)).transpose()?;
-                table.row(&slot, became, run.as_ref()).map_err(fault)
+                each(&mut begun, &slot, became, run.as_ref())
             },
         )?;
-        table.finish().map_err(fault)?;
-        Ok(slots.iter().count() as u64)
+        Ok(begun)
     }
 }

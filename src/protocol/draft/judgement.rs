@@ -282,7 +282,7 @@ pub struct Looks {
     ))]
     pub fractions: Vec<f64>,
     /// How the level is spent over the looks. `obf`: little at first (O'Brien and Fleming);
-    /// `pocock`: evenly; `power`: as a power of the share of tasks.
+    /// `pocock`: evenly; `power`: as the square of the share of tasks.
     pub spending: Spending,
     /// What happens to unspent level when the study ends early. `spend_to_t`: it stays unspent;
     /// `spend_all`: the last look gets it.

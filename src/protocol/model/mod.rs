@@ -111,6 +111,30 @@ impl Protocol {
         self.analysis.as_ref().is_none_or(|analysis| analysis.seal)
     }
 
+    /// Returns the outcome that counts as a success: the one that is called `resolved`, else the primary one, if
+    /// it is binary.
+    pub fn success(&self) -> Option<&Outcome> {
+        let named = self.outcome("resolved");
+        let primary = self.analysis.as_ref().map(|analysis| &analysis.primary);
+        let binary = |outcome: &&Outcome| outcome.kind == OutcomeKind::Binary;
+        named.or_else(|| self.outcome(&primary?.outcome).filter(binary))
+    }
+
+    /// Returns the outcome that says whether the arm claims a success: the one that is called `claimed`, else the
+    /// one whose value is what it claims.
+    pub fn claimed(&self) -> Option<&Outcome> {
+        let claims = |outcome: &&Outcome| {
+            outcome.kind == OutcomeKind::Binary && outcome.value.trim() == "claim.done"
+        };
+        let named = self.outcome("claimed");
+        named.or_else(|| self.outcomes.iter().find(claims))
+    }
+
+    /// Returns an outcome.
+    pub fn outcome(&self, id: &str) -> Option<&Outcome> {
+        self.outcomes.iter().find(|outcome| outcome.id == id)
+    }
+
     /// Returns an arm's place in the listed order.
     pub fn arm(&self, id: &str) -> Option<usize> {
         self.arms.iter().position(|arm| arm.id == id)

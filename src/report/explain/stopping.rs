@@ -158,7 +158,7 @@ fn looks(page: &mut Page, looks: &Looks) {
     page.item(match spending {
         Spending::Obf => "The level is spent as by O'Brien and Fleming (`obf`).",
         Spending::Pocock => "The level is spent as by Pocock (`pocock`).",
-        Spending::Power => "The level is spent as a power of the share (`power`).",
+        Spending::Power => "The level is spent as the square of the share (`power`).",
     });
     page.item(
         "A look is an entry with the tasks that it took and what it decides, and starts obey it. \

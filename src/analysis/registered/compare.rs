@@ -1,0 +1,272 @@
+//! Computes a registered comparison, all but what depends on the other tests of its family.
+
+use std::num::{NonZeroU64, NonZeroUsize};
+
+use super::answer::{Beside, Compared as Answered, Effected, Row, Tipping};
+use super::hypothesis::{self, Tested};
+use super::interval::{self, Drawing, Estimated};
+use super::pairs::{self, Cells, Compared, Pairs};
+use super::tipping;
+use crate::analysis::Flag;
+use crate::analysis::mean::Mean;
+use crate::analysis::sign_flip::SignFlip;
+use crate::analysis::stream::Streams;
+use crate::analysis::values::Estimand;
+use crate::protocol::model::{
+    Alternative, Comparison, Effect, Interval, Objective, Outcome, OutcomeKind,
+};
+
+/// How many resamples a method takes where none are registered.
+const RESAMPLES: NonZeroU64 = NonZeroU64::new(9_999).unwrap();
+
+/// What a comparison is made of.
+pub(super) struct Made<'a> {
+    pub(super) cells: &'a Cells<'a>,
+    /// How it is called: `primary`, or the id of the secondary.
+    pub(super) id: &'a str,
+    pub(super) comparison: &'a Comparison,
+    pub(super) compared: Compared<'a>,
+    pub(super) arms: [&'a str; 2],
+    pub(super) alpha: f64,
+    pub(super) resamples: Option<u32>,
+    pub(super) streams: Streams,
+    pub(super) threads: NonZeroUsize,
+}
+
+impl Made<'_> {
+    fn outcome(&self) -> &Outcome {
+        self.compared.outcome
+    }
+
+    fn is_binary(&self) -> bool {
+        self.outcome().kind == OutcomeKind::Binary
+    }
+
+    fn effect(&self) -> Effect {
+        self.comparison.effect.unwrap_or(Effect::PairedDiff)
+    }
+
+    fn alternative(&self) -> Alternative {
+        self.comparison.alternative.unwrap_or(Alternative::TwoSided)
+    }
+
+    fn interval(&self) -> Interval {
+        let of_one_repeat = self.is_binary() && self.cells.repeats() == 1;
+        let clustered = self.cells.clusters().is_some();
+        let default = || interval::default(self.effect(), of_one_repeat, clustered);
+        self.comparison.interval.unwrap_or_else(default)
+    }
+
+    fn resamples(&self) -> NonZeroU64 {
+        let registered = self.resamples.map(u64::from).and_then(NonZeroU64::new);
+        registered.unwrap_or(RESAMPLES)
+    }
+
+    /// Returns by how much the interval misses: twice alpha beside a test that looks on one side.
+    pub(super) fn interval_alpha(&self, alpha: f64) -> f64 {
+        let two_sided = self.comparison.objective == Objective::Superiority
+            && self.alternative() == Alternative::TwoSided;
+        if two_sided { alpha } else { 2.0 * alpha }
+    }
+
+    /// Returns the estimand that decides.
+    pub(super) fn estimand(&self) -> Estimand {
+        pairs::estimand(self.comparison.estimand, self.outcome())
+    }
+
+    /// Returns the values of the first so many drawn tasks.
+    pub(super) fn pairs(&self, estimand: Estimand, tasks: usize) -> Pairs {
+        Pairs::of(self.cells, self.compared, estimand, tasks).unwrap_or_default()
+    }
+
+    /// Makes the registered test of values.
+    pub(super) fn test(&self, pairs: &Pairs) -> Tested {
+        let test = |pairs: &Pairs| {
+            let better = self.outcome().better;
+            let (resamples, streams) = (self.resamples(), &self.streams);
+            hypothesis::test(pairs, self.comparison, better, resamples, streams)
+        };
+        if self.effect() != Effect::GeometricRatio {
+            return test(pairs);
+        }
+        pairs.logarithms().map_or(
+            Tested {
+                flag: Some(Flag::RatioNotPositive),
+                ..Tested::default()
+            },
+            |logarithms| test(&logarithms),
+        )
+    }
+
+    /// Returns the registered effect of values, with its interval for a test at `alpha`.
+    pub(super) fn effected(&self, pairs: &Pairs, alpha: f64) -> Effected {
+        let alpha = self.interval_alpha(alpha);
+        let drawing = Drawing {
+            streams: &self.streams,
+            resamples: self.resamples(),
+            threads: self.threads,
+        };
+        let Estimated {
+            estimate,
+            se,
+            ci,
+            flag,
+        } = interval::estimate(pairs, self.effect(), self.interval(), alpha, drawing);
+        Effected {
+            estimate: finite(estimate),
+            se: finite(se),
+            ci_level: 1.0 - alpha,
+            ci: ci.filter(|ends| ends.iter().all(|end| end.is_finite())),
+            ci_flag: flag,
+        }
+    }
+
+    /// Computes the comparison; what depends on its family is filled in later.
+    pub(super) fn answer(&self) -> Answered {
+        let all = self.cells.tasks();
+        let pairs = self.pairs(self.estimand(), all);
+        let tested = self.test(&pairs);
+        let result = self.effected(&pairs, self.alpha);
+        let mean_of = |values: &[f64]| finite(Mean::of_values(values, None, self.alpha).mean);
+        let groups = pairs.clusters.as_ref().map(|ids| {
+            let distinct: std::collections::BTreeSet<_> = ids.iter().collect();
+            distinct.len()
+        });
+        let p = finite(tested.p);
+        let rejects = p.is_some_and(|p| p <= self.alpha);
+        let [reference, treatment] = self.arms.map(str::to_owned);
+        Answered {
+            id: self.id.to_owned(),
+            outcome: self.outcome().id.clone(),
+            kind: self.outcome().kind,
+            better: self.outcome().better,
+            reference,
+            treatment,
+            estimand: self.comparison.estimand,
+            effect: self.effect(),
+            test: self.comparison.test,
+            interval: self.interval(),
+            alternative: self.alternative(),
+            objective: self.comparison.objective,
+            margin: self.comparison.margin,
+            tasks: pairs.tasks(),
+            clusters: groups,
+            signs: pairs.signs(),
+            reference_mean: mean_of(&pairs.reference),
+            treatment_mean: mean_of(&pairs.treatment),
+            interval_agrees: self.agrees(&result, rejects).filter(|_| p.is_some()),
+            result,
+            statistic: finite(tested.statistic),
+            df: finite(tested.df),
+            p,
+            p_floor: finite(tested.p_floor),
+            p_adjusted: p,
+            level: self.alpha,
+            rejects,
+            confirmatory: false,
+            flag: tested.flag,
+            sensitivity: self.sensitivity(all),
+            tipping_point: self.tipping(rejects),
+            beside: self.beside(&pairs),
+        }
+    }
+
+    /// Says whether the interval excludes what the test rejects; of superiority alone.
+    fn agrees(&self, result: &Effected, rejects: bool) -> Option<bool> {
+        let null = match self.effect() {
+            Effect::PairedDiff => 0.0,
+            Effect::RatioOfMeans | Effect::GeometricRatio => 1.0,
+        };
+        let two_sided = self.alternative() == Alternative::TwoSided;
+        let superiority = self.comparison.objective == Objective::Superiority;
+        let [low, high] = result.ci.filter(|_| superiority && two_sided)?;
+        Some(rejects == (low > null || high < null))
+    }
+
+    /// Returns the effect under every estimand, without a test.
+    fn sensitivity(&self, tasks: usize) -> Vec<Row> {
+        let estimands: &[(&str, Estimand)] = match self.is_binary() {
+            true => &[
+                ("as_drawn", Estimand::AsDrawn),
+                ("available", Estimand::Available),
+                ("complete_blocks", Estimand::CompleteBlocks),
+                ("bound_low", Estimand::BoundLow),
+                ("bound_high", Estimand::BoundHigh),
+            ],
+            false => &[
+                ("available", Estimand::Available),
+                ("complete_blocks", Estimand::CompleteBlocks),
+            ],
+        };
+        let row = |(name, estimand): &(&'static str, Estimand)| {
+            let pairs = self.pairs(*estimand, tasks);
+            Row {
+                estimand: name,
+                tasks: pairs.tasks(),
+                result: self.effected(&pairs, self.alpha),
+            }
+        };
+        estimands.iter().map(row).collect()
+    }
+
+    /// Returns how many missing slots must be successes to turn the decision; of a binary primary alone.
+    fn tipping(&self, rejects: bool) -> Option<Tipping> {
+        if !self.is_binary() || self.id != super::PRIMARY {
+            return None;
+        }
+        let decides = |pairs: &Pairs| self.test(pairs).p.is_some_and(|p| p <= self.alpha);
+        tipping::point(self.cells, self.compared, rejects, decides)
+    }
+
+    fn beside(&self, pairs: &Pairs) -> Beside {
+        let mean = hypothesis::mean(pairs, self.alpha);
+        let flips = pairs.lattice.as_ref();
+        let tasks = flips.map(SignFlip::of_tasks);
+        let clusters = flips.zip(pairs.clusters.as_deref());
+        let clusters = clusters.map(|(flips, ids)| SignFlip::of_clusters(flips, ids));
+        let clustered = mean.clustered.as_ref();
+        Beside {
+            se_iid: finite(mean.iid.se),
+            se_cr1: clustered.and_then(|errors| finite(errors.cr1.se)),
+            se_fixed_tasks: self.se_fixed_tasks(),
+            p_sign_flip_task: tasks.and_then(|flip| finite(flip.p_two_sided)),
+            p_sign_flip_cluster: clusters.and_then(|flip| finite(flip.p_two_sided)),
+            few_clusters: clustered.is_some_and(|errors| {
+                let few = errors.cr2.df.is_some_and(|df| df < 5.0);
+                few || largest_share(pairs) > 1.0 / 3.0
+            }),
+        }
+    }
+
+    /// Returns the noise of repeats with the task set held fixed.
+    fn se_fixed_tasks(&self) -> Option<f64> {
+        let repeats = u64::from(self.cells.repeats());
+        let successes = |arm| super::describe::successes(self.cells, self.compared.place, arm);
+        let (a, b) = (
+            successes(self.compared.reference),
+            successes(self.compared.treatment),
+        );
+        let found = crate::analysis::repeats::pass_k(&a, &b, repeats, &[], &[]);
+        let found = found.filter(|_| self.is_binary())?.diff?;
+        finite(Some(found.se_fixed_tasks))
+    }
+}
+
+/// Returns the share of the tasks that lie in the largest cluster.
+#[expect(clippy::cast_precision_loss, reason = "a count of tasks")]
+fn largest_share(pairs: &Pairs) -> f64 {
+    let ids = pairs.clusters.as_deref().unwrap_or_default();
+    let mut sizes = vec![0_usize; ids.len()];
+    for id in ids {
+        if let Some(size) = sizes.get_mut(*id) {
+            *size += 1;
+        }
+    }
+    let largest = sizes.into_iter().max().unwrap_or(0);
+    largest as f64 / ids.len().max(1) as f64
+}
+
+/// Leaves out what is not a number.
+pub(super) fn finite(value: Option<f64>) -> Option<f64> {
+    value.filter(|value| value.is_finite())
+}

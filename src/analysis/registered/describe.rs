@@ -1,0 +1,279 @@
+//! What is described without a test.
+
+use std::collections::BTreeMap;
+
+use super::answer::{ArmDescribed, OutcomeDescribed, PairDescribed, Stratum};
+use super::observed::{Observed, Slot};
+use super::pairs::Cells;
+use crate::analysis::claims::{SlotClaim, claim_table, false_claim_conditional};
+use crate::analysis::cost_effectiveness::{CostTask, cost_effectiveness};
+use crate::analysis::mean::Mean;
+use crate::analysis::quantiles::Quantiles;
+use crate::analysis::repeats::{Repeats, pass_k};
+use crate::analysis::time_to_success::time_to_success;
+use crate::analysis::values::clusters_of;
+use crate::protocol::model::{Analysis, Descriptive, Outcome, OutcomeKind, Protocol};
+
+/// Returns how many slots of each task have a binary outcome true in an arm; missing ones are not.
+pub(super) fn successes(cells: &Cells<'_>, outcome: usize, arm: usize) -> Vec<u64> {
+    let of_task = |task| {
+        let slots = cells.slots(task, arm).iter();
+        slots
+            .filter(|slot| slot.value(outcome) == Some(1.0))
+            .count() as u64
+    };
+    (0..cells.tasks()).map(of_task).collect()
+}
+
+/// Describes every arm.
+pub(super) fn arms(
+    protocol: &Protocol,
+    analysis: &Analysis,
+    observed: &Observed,
+) -> Vec<ArmDescribed> {
+    let outcomes = &protocol.outcomes;
+    let primary = outcomes
+        .iter()
+        .position(|outcome| outcome.id == analysis.primary.outcome);
+    let fields = analysis.descriptive.as_ref();
+    let fields = fields.map_or(&[][..], |described| &described.subgroups);
+    let of_arm = |arm: usize| {
+        let slots: Vec<&Slot> = observed
+            .slots
+            .iter()
+            .filter(|slot| slot.arm == arm)
+            .collect();
+        let described = outcomes.iter().enumerate();
+        let described = described.map(|(place, outcome)| of_outcome(outcome, place, &slots));
+        ArmDescribed {
+            arm: protocol.arms.get(arm).map_or("", |arm| &arm.id).to_owned(),
+            outcomes: described.collect(),
+            by_turn: primary.map_or_else(Vec::new, |primary| by_turn(&slots, primary)),
+            subgroups: primary.map_or_else(Vec::new, |primary| {
+                let each = fields.iter().enumerate();
+                each.flat_map(|(place, field)| by_field(observed, &slots, primary, place, field))
+                    .collect()
+            }),
+        }
+    };
+    (0..protocol.arms.len()).map(of_arm).collect()
+}
+
+fn of_outcome(outcome: &Outcome, place: usize, slots: &[&Slot]) -> OutcomeDescribed {
+    let known: Vec<f64> = slots.iter().filter_map(|slot| slot.value(place)).collect();
+    let is_binary = outcome.kind == OutcomeKind::Binary;
+    OutcomeDescribed {
+        outcome: outcome.id.clone(),
+        known: known.len() as u64,
+        count: is_binary.then(|| known.iter().filter(|value| **value == 1.0).count() as u64),
+        quantiles: (!is_binary && !known.is_empty()).then(|| Quantiles::new(&known)),
+    }
+}
+
+/// Sums values in the order in which they are given.
+#[derive(Clone, Copy, Default)]
+struct Sum {
+    known: u64,
+    sum: f64,
+}
+
+impl Sum {
+    fn add(&mut self, value: Option<f64>) {
+        if let Some(value) = value {
+            self.known += 1;
+            self.sum += value;
+        }
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a count of slots")]
+    fn stratum(self, stratum: String, field: Option<&str>) -> Stratum {
+        let mean = self.sum / self.known as f64;
+        Stratum {
+            stratum,
+            field: field.map(str::to_owned),
+            known: self.known,
+            mean: (self.known > 0 && mean.is_finite()).then_some(mean),
+        }
+    }
+}
+
+fn by_turn(slots: &[&Slot], outcome: usize) -> Vec<Stratum> {
+    let mut turns: BTreeMap<u64, Sum> = BTreeMap::new();
+    for slot in slots {
+        turns.entry(slot.turn).or_default().add(slot.value(outcome));
+    }
+    let each = turns.into_iter();
+    each.map(|(turn, sum)| sum.stratum((turn + 1).to_string(), None))
+        .collect()
+}
+
+fn by_field(
+    observed: &Observed,
+    slots: &[&Slot],
+    outcome: usize,
+    place: usize,
+    field: &str,
+) -> Vec<Stratum> {
+    let mut groups: BTreeMap<&str, Sum> = BTreeMap::new();
+    for slot in slots {
+        let task = observed.tasks.get(slot.task);
+        let group = task.and_then(|task| task.groups.get(place)?.as_deref());
+        if let Some(group) = group {
+            groups.entry(group).or_default().add(slot.value(outcome));
+        }
+    }
+    let each = groups.into_iter();
+    each.map(|(group, sum)| sum.stratum(group.to_owned(), Some(field)))
+        .collect()
+}
+
+/// The outcomes that descriptions of a pair read, by their places.
+struct Read {
+    /// What counts as a success.
+    success: Option<usize>,
+    /// Whether the arm claims a success.
+    claim: Option<usize>,
+    /// What a run costs.
+    cost: Option<usize>,
+}
+
+impl Read {
+    fn of(protocol: &Protocol) -> Self {
+        let place = |found: Option<&Outcome>| {
+            let id = &found?.id;
+            protocol.outcomes.iter().position(|one| one.id == *id)
+        };
+        let mut outcomes = protocol.outcomes.iter();
+        Self {
+            success: place(protocol.success()),
+            claim: place(protocol.claimed()),
+            cost: outcomes.position(|outcome| outcome.kind == OutcomeKind::Money),
+        }
+    }
+}
+
+/// Describes a treatment beside the reference, both by their places.
+pub(super) fn pair(
+    protocol: &Protocol,
+    analysis: &Analysis,
+    cells: &Cells<'_>,
+    reference: usize,
+    treatment: usize,
+) -> PairDescribed {
+    let read = Read::of(protocol);
+    let arms = [reference, treatment];
+    let described = analysis.descriptive.as_ref();
+    let [a, b] = arms;
+    let claims = |arm| {
+        let slots = slots_of(cells, arm);
+        let each = slots.map(|slot| SlotClaim {
+            claimed: truth(slot, read.claim),
+            resolved: truth(slot, read.success),
+        });
+        claim_table(&each.collect::<Vec<_>>())
+    };
+    let has_claims = read.claim.is_some() && read.success.is_some();
+    let claims = has_claims.then(|| [claims(a), claims(b)]);
+    let alpha = share(analysis.alpha.num, analysis.alpha.den);
+    PairDescribed {
+        treatment: protocol
+            .arms
+            .get(treatment)
+            .map_or("", |arm| &arm.id)
+            .to_owned(),
+        pass_k: described.and_then(|described| passes(described, cells, &read, arms)),
+        time_to_success: described.and_then(|described| {
+            let limit = described.time_to_success.as_ref()?.limit;
+            let limit = share(limit.0, 1_000_000);
+            let success = read.success?;
+            let times = |arm| solved(cells, success, arm);
+            let (a, b) = (times(a), times(b));
+            time_to_success(limit, cells.repeats(), &a, &b, cells.clusters(), alpha)
+        }),
+        cost_effectiveness: described.and_then(|described| {
+            let lambda = &described.cost_effectiveness.as_ref()?.lambda;
+            let prices: Vec<f64> = lambda
+                .iter()
+                .map(|price| share(price.0, 1_000_000))
+                .collect();
+            let (tasks, ids) = priced(cells, &read, arms)?;
+            cost_effectiveness(&tasks, cells.repeats(), &prices, ids.as_deref(), alpha)
+        }),
+        false_claims: claims.map(|[a, b]| false_claim_conditional(&a, &b)),
+        claims,
+    }
+}
+
+fn passes(
+    described: &Descriptive,
+    cells: &Cells<'_>,
+    read: &Read,
+    [a, b]: [usize; 2],
+) -> Option<Repeats> {
+    if described.pass_at.is_empty() && described.pass_hat.is_empty() {
+        return None;
+    }
+    let success = read.success?;
+    let wide = |list: &[u32]| list.iter().map(|j| u64::from(*j)).collect::<Vec<_>>();
+    let (at, hat) = (wide(&described.pass_at), wide(&described.pass_hat));
+    let (a, b) = (successes(cells, success, a), successes(cells, success, b));
+    pass_k(&a, &b, cells.repeats().into(), &at, &hat)
+}
+
+/// Returns how long the successful runs of each task took, in seconds.
+fn solved(cells: &Cells<'_>, success: usize, arm: usize) -> Vec<Vec<f64>> {
+    let of_task = |task| {
+        let slots = cells.slots(task, arm).iter();
+        let solved = slots.filter(|slot| slot.value(success) == Some(1.0));
+        solved
+            .filter_map(|slot| slot.wall)
+            .map(|time| share(time.0, 1_000_000))
+            .collect()
+    };
+    (0..cells.tasks()).map(of_task).collect()
+}
+
+/// Returns the tasks with a cost in both arms, and their clusters.
+fn priced(
+    cells: &Cells<'_>,
+    read: &Read,
+    [a, b]: [usize; 2],
+) -> Option<(Vec<CostTask>, Option<Vec<usize>>)> {
+    let (success, cost) = (read.success?, read.cost?);
+    let (won_a, won_b) = (successes(cells, success, a), successes(cells, success, b));
+    let price = |task, arm| {
+        let slots = cells.slots(task, arm).iter();
+        let known: Vec<f64> = slots.filter_map(|slot| slot.value(cost)).collect();
+        Mean::of_values(&known, None, 0.05).mean
+    };
+    let (mut tasks, mut kept) = (Vec::new(), Vec::new());
+    for (task, (successes_a, successes_b)) in won_a.into_iter().zip(won_b).enumerate() {
+        if let (Some(cost_a), Some(cost_b)) = (price(task, a), price(task, b)) {
+            kept.push(task);
+            tasks.push(CostTask {
+                cost_a,
+                cost_b,
+                successes_a,
+                successes_b,
+            });
+        }
+    }
+    Some((tasks, clusters_of(cells.clusters(), &kept)))
+}
+
+fn slots_of<'a>(cells: &'a Cells<'_>, arm: usize) -> impl Iterator<Item = &'a Slot> {
+    (0..cells.tasks()).flat_map(move |task| cells.slots(task, arm).iter().copied())
+}
+
+fn truth(slot: &Slot, outcome: Option<usize>) -> Option<bool> {
+    slot.value(outcome?).map(|value| value == 1.0)
+}
+
+/// Returns the nearest double of a fraction.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "registered numbers have 15 digits at the most"
+)]
+pub(super) fn share(num: u64, den: u64) -> f64 {
+    num as f64 / den as f64
+}

@@ -1,0 +1,93 @@
+//! From the draw to what is analysed, in numbers that add up.
+
+use std::collections::BTreeMap;
+
+use super::answer::{ArmFlow, Exposure, Flow};
+use super::observed::{Fate, Observed, Slot};
+use super::pairs::Cells;
+use crate::protocol::model::{Analysis, Arm};
+
+/// Why a slot has no verdict, where nothing says it.
+const UNSPECIFIED: &str = "unspecified";
+
+/// Counts the slots of a study. `compared` are the arms that are compared, `outcome` is the primary one, both by
+/// their places.
+pub(super) fn flow(
+    analysis: &Analysis,
+    arms: &[Arm],
+    observed: &Observed,
+    cells: &Cells<'_>,
+    compared: &[usize],
+    outcome: usize,
+) -> Flow {
+    let of_arm = |(place, arm): (usize, &Arm)| {
+        let slots = observed.slots.iter().filter(|slot| slot.arm == place);
+        arm_flow(&arm.id, slots)
+    };
+    let is_complete = |task: &usize| {
+        (0..arms.len()).all(|arm| {
+            let slots = cells.slots(*task, arm);
+            slots.len() as u64 == u64::from(cells.repeats())
+                && slots.iter().all(|slot| slot.fate == Fate::Scored)
+        })
+    };
+    let mut slots = 0;
+    let mut missing = 0;
+    for slot in &observed.slots {
+        if compared.contains(&slot.arm) {
+            slots += 1;
+            missing += u64::from(slot.value(outcome).is_none());
+        }
+    }
+    Flow {
+        tasks_drawn: observed.tasks.len() as u64,
+        slots: observed.slots.len() as u64,
+        arms: arms.iter().enumerate().map(of_arm).collect(),
+        complete_blocks: (0..cells.tasks()).filter(is_complete).count() as u64,
+        compared: slots,
+        missing,
+        missing_share_max: analysis.missing_share_max,
+    }
+}
+
+fn arm_flow<'a>(arm: &str, slots: impl Iterator<Item = &'a Slot>) -> ArmFlow {
+    let mut flow = ArmFlow {
+        arm: arm.to_owned(),
+        slots: 0,
+        scored: 0,
+        unjudged: 0,
+        unjudged_by_reason: BTreeMap::new(),
+        open: 0,
+        exposure: Exposure::default(),
+    };
+    for slot in slots {
+        flow.slots += 1;
+        match slot.fate {
+            Fate::Scored => flow.scored += 1,
+            Fate::Open => flow.open += 1,
+            Fate::Unjudged => {
+                let reason = slot.reason.unwrap_or(UNSPECIFIED);
+                *flow.unjudged_by_reason.entry(reason).or_default() += 1;
+                flow.unjudged += 1;
+            }
+        }
+        flow.exposure.add(slot);
+    }
+    flow
+}
+
+impl Exposure {
+    /// Adds the run that speaks for a slot.
+    fn add(&mut self, slot: &Slot) {
+        if let Some(time) = slot.wall {
+            self.timed += 1;
+            let sum = self.milliseconds.get_or_insert(0);
+            *sum = sum.saturating_add(time.millis());
+        }
+        if let Some(cost) = slot.cost {
+            self.priced += 1;
+            let sum = self.micro_dollars.get_or_insert(0);
+            *sum = sum.saturating_add(cost.0);
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! What of a study is analysed: the drawn tasks, and what became of each of their slots.
+
+use crate::protocol::model::Expect;
+use crate::units::{Micros, Money};
+
+/// The slots of a study, once it has ended or as far as it has come.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Observed {
+    /// The drawn tasks, in the order of the draw.
+    pub tasks: Vec<Task>,
+    /// The slots of the registered plan, in its order.
+    pub slots: Vec<Slot>,
+    /// What the controls came to, in the order of declaration.
+    pub controls: Vec<Control>,
+}
+
+/// What the runs of a control say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Control {
+    /// The control.
+    pub id: String,
+    /// What its outcomes must be.
+    pub expect: Expect,
+    /// Tasks with the outcome true.
+    pub yes: u64,
+    /// Tasks with it false.
+    pub no: u64,
+    /// Tasks without a verdict.
+    pub unjudged: u64,
+}
+
+/// A drawn task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Task {
+    /// Its id.
+    pub id: String,
+    /// What it has in the field of the cluster; none where there is no such field, or it has no value.
+    pub cluster: Option<String>,
+    /// What it has in the fields of the subgroups, in their registered order.
+    pub groups: Vec<Option<String>>,
+}
+
+/// What became of a slot.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Slot {
+    /// The task's place in the draw, from 0.
+    pub task: usize,
+    /// The arm's place in the listed order.
+    pub arm: usize,
+    /// The arm's place inside its repeat, from 0.
+    pub turn: u64,
+    /// Whether there is a verdict.
+    pub fate: Fate,
+    /// Why there is none, or why its run stopped.
+    pub reason: Option<&'static str>,
+    /// The outcomes in the order of declaration, binary ones as 0 or 1, money in USD, durations in ms.
+    pub values: Vec<Option<f64>>,
+    /// How long its run took.
+    pub wall: Option<Micros>,
+    /// What its run cost.
+    pub cost: Option<Money>,
+}
+
+/// Whether a slot has a verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// Its run is scored.
+    Scored,
+    /// It has ended without a verdict.
+    Unjudged,
+    /// It has not ended.
+    Open,
+}
+
+impl Slot {
+    /// Returns an outcome by its place in the order of declaration.
+    pub fn value(&self, outcome: usize) -> Option<f64> {
+        self.values.get(outcome).copied().flatten()
+    }
+}

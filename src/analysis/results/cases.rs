@@ -1,0 +1,117 @@
+//! Results of task values given directly: slots of tasks, or paired numbers.
+use serde::Serialize;
+
+use super::Settings;
+use super::measure::NumericEffect;
+use super::outcome::{Effect, ExactBootstrap, Sensitivity};
+use crate::analysis::numbers::PairedNumbers;
+use crate::analysis::repeats::Repeats;
+use crate::analysis::signed_rank::{SignedRank, ZeroMethod};
+use crate::analysis::values::{BinaryOutcome, Estimand, PairedShares};
+
+/// The results of slots of tasks.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TaskResults {
+    /// Missing slots count 0.
+    pub as_drawn: TaskDrawn,
+    /// Only judged slots count.
+    pub available: TaskRow,
+    /// Only tasks judged in every slot.
+    pub complete_blocks: TaskRow,
+    /// Missing slots count against the treatment's rate.
+    pub bound_low: TaskRow,
+    /// Missing slots count towards the treatment's rate.
+    pub bound_high: TaskRow,
+    /// What k repeats of a task say; `null` when a task has more successes than slots.
+    pub pass_k: Option<Repeats>,
+}
+
+/// The rates and the difference under one estimand.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TaskRow {
+    /// Tasks that count.
+    pub n_tasks: usize,
+    /// The mean share of the reference; `null` without tasks.
+    pub rate_a: Option<f64>,
+    /// The mean share of the treatment; `null` without tasks.
+    pub rate_b: Option<f64>,
+    /// Treatment minus reference.
+    #[serde(flatten)]
+    pub effect: Effect,
+}
+
+/// The row of the drawn tasks, with the tests beside the primary one.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TaskDrawn {
+    /// The rates and the difference.
+    #[serde(flatten)]
+    pub row: TaskRow,
+    /// The tests beside the primary one.
+    #[serde(flatten)]
+    pub sensitivity: Sensitivity,
+    /// The exact bootstraps.
+    #[serde(flatten)]
+    pub bootstrap: ExactBootstrap,
+}
+
+/// The results of paired numbers.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PairResults {
+    /// The means, compared.
+    #[serde(flatten)]
+    pub effect: NumericEffect,
+    /// The signed-rank test without zero differences.
+    pub wilcoxon: SignedRank,
+    /// The signed-rank test that ranks zero differences.
+    pub wilcoxon_pratt: SignedRank,
+}
+
+impl TaskResults {
+    /// Computes every row of slots of tasks.
+    pub fn new(outcome: &BinaryOutcome, settings: &Settings<'_>) -> Self {
+        let row = |estimand| TaskRow::new(&outcome.paired(estimand), settings.alpha);
+        let drawn = outcome.paired(Estimand::AsDrawn);
+        let drawn_row = TaskRow::new(&drawn, settings.alpha);
+        Self {
+            as_drawn: TaskDrawn {
+                sensitivity: Sensitivity::new(
+                    &drawn,
+                    &drawn_row.effect.diff,
+                    settings.margins,
+                    settings.alpha,
+                ),
+                bootstrap: ExactBootstrap::new(&drawn, settings.alpha),
+                row: drawn_row,
+            },
+            available: row(Estimand::Available),
+            complete_blocks: row(Estimand::CompleteBlocks),
+            bound_low: row(Estimand::BoundLow),
+            bound_high: row(Estimand::BoundHigh),
+            pass_k: super::repeats(outcome),
+        }
+    }
+}
+
+impl TaskRow {
+    fn new(shares: &PairedShares, alpha: f64) -> Self {
+        let rates = super::outcome::EstimandRow::new(shares, alpha);
+        Self {
+            n_tasks: rates.n_tasks,
+            rate_a: rates.rate_a.mean,
+            rate_b: rates.rate_b.mean,
+            effect: rates.effect,
+        }
+    }
+}
+
+impl PairResults {
+    /// Computes what is reported of paired numbers.
+    pub fn new(pairs: &PairedNumbers, settings: &Settings<'_>) -> Self {
+        let ranked = |zeros| SignedRank::of_values(&pairs.differences, zeros);
+        Self {
+            effect: NumericEffect::new(pairs, settings.alpha),
+            wilcoxon: ranked(ZeroMethod::Wilcoxon),
+            wilcoxon_pratt: ranked(ZeroMethod::Pratt),
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! The sign-flip test by sampling, for differences without a small common denominator.
+//!
+//! Replicate r flips task i by bit i of its registered stream, zeros included, so anyone can recompute
+//! the count. p = (1 + count) / (1 + B) never falls below 1 / (1 + B) (Davison and Hinkley 1997, 4.2.5).
+
+use std::num::NonZeroU64;
+use std::ops::Add;
+
+use serde::Serialize;
+
+use super::flag::Flag;
+use super::lattice::Lattice;
+use super::moments::exponent_of;
+use super::stream::Streams;
+use super::summation::sum;
+
+/// The sign-flip test over B random sign patterns; `null` without tasks.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SignFlipMonteCarlo {
+    /// The number of sign patterns drawn.
+    #[serde(rename = "B")]
+    pub resamples: u64,
+    /// How many of them had a sum at least as far from 0 as the one observed.
+    pub count: u64,
+    /// (1 + count) / (1 + B).
+    pub p_two_sided: Option<f64>,
+    /// The Monte Carlo standard error sqrt(p (1 - p) / B).
+    pub mcse: Option<f64>,
+    /// Why something above is `null`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flag: Option<Flag>,
+}
+
+impl SignFlipMonteCarlo {
+    /// Samples sign patterns of exact differences; ties with the observed sum are exact.
+    pub fn of_lattice(differences: &Lattice, resamples: NonZeroU64, streams: &Streams) -> Self {
+        let values: Vec<i128> = differences.values.iter().map(|&v| i128::from(v)).collect();
+        let observed: i128 = values.iter().sum();
+        let kept = KeptSums::new(&values, 0);
+        Self::new(values.len(), resamples, |replicate| {
+            // The sum with flips is what is kept, less what is flipped: the rest of the total.
+            let flipped = 2 * kept.draw(streams, replicate) - observed;
+            flipped.abs() >= observed.abs()
+        })
+    }
+
+    /// Samples sign patterns of differences given as doubles.
+    ///
+    /// A sum within n 2^-52 of the total magnitude of the observed one is a tie.
+    pub fn of_values(differences: &[f64], resamples: NonZeroU64, streams: &Streams) -> Self {
+        if differences.iter().any(|value| !value.is_finite()) {
+            return Self::undefined(resamples, Flag::InvalidValue);
+        }
+        let exponent = exponent_of(
+            differences
+                .iter()
+                .fold(0.0, |most, value| value.abs().max(most)),
+        );
+        let values: Vec<f64> = differences
+            .iter()
+            .map(|&value| libm::scalbn(value, -exponent))
+            .collect();
+        let observed = sum(values.iter().copied());
+        let magnitude: f64 = values.iter().map(|value| value.abs()).sum();
+        let tie = values.len() as f64 * f64::EPSILON * magnitude;
+        let kept = KeptSums::new(&values, 0.0);
+        Self::new(values.len(), resamples, |replicate| {
+            let flipped = 2.0 * kept.draw(streams, replicate) - observed;
+            flipped.abs() >= observed.abs() - tie
+        })
+    }
+
+    fn new(tasks: usize, resamples: NonZeroU64, reaches: impl Fn(u64) -> bool) -> Self {
+        if tasks == 0 {
+            return Self::undefined(resamples, Flag::NoTask);
+        }
+        let count: u64 = (0..resamples.get())
+            .map(|replicate| u64::from(reaches(replicate)))
+            .sum();
+        let drawn = resamples.get() as f64;
+        let p = (1.0 + count as f64) / (1.0 + drawn);
+        Self {
+            resamples: resamples.get(),
+            count,
+            p_two_sided: Some(p),
+            mcse: Some((p * (1.0 - p) / drawn).sqrt()),
+            flag: None,
+        }
+    }
+
+    fn undefined(resamples: NonZeroU64, flag: Flag) -> Self {
+        Self {
+            resamples: resamples.get(),
+            count: 0,
+            p_two_sided: None,
+            mcse: None,
+            flag: Some(flag),
+        }
+    }
+}
+
+/// For each eight tasks in turn, the sums of every subset of them: a byte of signs is one look-up.
+#[derive(Clone, Debug)]
+struct KeptSums<T> {
+    tables: Vec<Vec<T>>,
+    zero: T,
+}
+
+impl<T: Add<Output = T> + Copy> KeptSums<T> {
+    fn new(values: &[T], zero: T) -> Self {
+        let tables = values
+            .chunks(8)
+            .map(|values| subset_sums(values, zero))
+            .collect();
+        Self { tables, zero }
+    }
+
+    /// Returns the sum of the tasks that keep their sign in a replicate.
+    fn draw(&self, streams: &Streams, replicate: u64) -> T {
+        let mut stream = streams.replicate(replicate);
+        let mut kept = self.zero;
+        for tables in self.tables.chunks(8) {
+            let signs = stream.next_word().to_le_bytes();
+            for (table, &byte) in tables.iter().zip(&signs) {
+                // The last table may be of fewer than eight tasks; its spare signs are not used.
+                let subset = usize::from(byte) & (table.len() - 1);
+                kept = table.get(subset).map_or(kept, |&sum| kept + sum);
+            }
+        }
+        kept
+    }
+}
+
+/// Returns the sum of every subset; bit i of the index says whether value i is in it.
+fn subset_sums<T: Add<Output = T> + Copy>(values: &[T], zero: T) -> Vec<T> {
+    let mut sums = vec![zero];
+    for &value in values {
+        let with: Vec<T> = sums.iter().map(|&sum| sum + value).collect();
+        sums.extend(with);
+    }
+    sums
+}

@@ -1,0 +1,12 @@
+//! The page of an answer: who stops reading after the primary comparison has the truth.
+//!
+//! In the order of the page: the sentence, the flow, the primary comparisons with every estimand, the secondary
+//! ones, the looks, tasks and arms, conduct, methods.
+
+mod numbers;
+mod page;
+mod sentence;
+
+pub use numbers::{p_value, rounded};
+pub use page::{Conduct, Study, page};
+pub use sentence::sentence;
