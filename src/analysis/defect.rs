@@ -99,7 +99,7 @@ impl Defect {
 /// The most faults that are listed; the rest are counted.
 pub const DEFECTS_MAX: usize = 100;
 
-/// All faults of a table in order of appearance, the first [`DEFECTS_MAX`] of them in words.
+/// All faults of a table, those within a row before those between rows, the first [`DEFECTS_MAX`] in words.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Defects {
     /// The faults listed.

@@ -25,8 +25,8 @@ pub enum Flag {
     InvalidDesign,
     /// Two looks are nearer than the integration resolves.
     LooksTooClose,
-    /// No look of the schedule can reject.
-    UnreachableBoundary,
+    /// No effect of a sensible size gives the schedule the power asked for.
+    UnreachablePower,
     /// The intervals of a confidence sequence share no point.
     EmptyIntersection,
     /// The level asked for is not between 0 and 1.

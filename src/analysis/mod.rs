@@ -20,6 +20,7 @@ pub mod equivalence;
 pub mod evalue;
 mod flag;
 pub mod flow;
+pub mod given;
 mod grouping;
 mod keyed;
 pub mod lattice;

@@ -116,7 +116,7 @@ impl Moments {
         });
         Some(Self {
             task_count: scaled.len(),
-            mean: centre,
+            mean: centre + correction,
             squares: sum(deviations.iter().map(|&e| square(e))),
             clusters,
             exponent,

@@ -20,7 +20,8 @@ pub enum Multiplicity {
 impl Multiplicity {
     /// Returns the adjusted p-values in the order given: never below the raw ones, never above 1.
     ///
-    /// Undefined where the p-value is absent or not between 0 and 1.
+    /// Undefined where the p-value is absent or not between 0 and 1. A p below the range of a
+    /// double is not absent: `f64::MIN_POSITIVE` bounds it.
     pub fn adjust(self, p_values: &[Option<f64>]) -> Vec<Option<f64>> {
         let family = p_values.len();
         let mut ranked: Vec<(usize, f64)> = p_values

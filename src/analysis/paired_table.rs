@@ -75,15 +75,6 @@ impl PairedCounts {
         counts
     }
 
-    /// Swaps the arms.
-    pub fn swapped(self) -> Self {
-        Self {
-            b: self.c,
-            c: self.b,
-            ..self
-        }
-    }
-
     fn tasks(self) -> u64 {
         self.a + self.b + self.c + self.d
     }
@@ -120,7 +111,7 @@ pub struct PairedTable {
     /// The rates, their difference and its intervals.
     #[serde(flatten)]
     pub difference: RiskDifference,
-    /// Why everything, or every interval, is undefined.
+    /// Why everything, every interval or a p is undefined.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flag: Option<Flag>,
 }
@@ -129,30 +120,34 @@ impl PairedTable {
     /// Analyses a table, with intervals at level 1 - `alpha`.
     ///
     /// Without a task everything is undefined (`no_task`). The intervals are undefined when
-    /// `alpha` is not strictly between 0 and 1 (`level_out_of_range`).
+    /// `alpha` is not strictly between 0 and 1 (`level_out_of_range`), a p when it is below the
+    /// range of a double (`below_range`).
     pub fn new(counts: PairedCounts, alpha: f64) -> Self {
-        let n = counts.tasks();
-        let defined = n > 0;
+        let defined = counts.tasks() > 0;
+        let of_tasks = defined.then(|| (McNemar::of(counts), RiskDifference::of(counts, alpha)));
+        let (mcnemar, difference) = of_tasks.unwrap_or_default();
+        let discordant_pairs = DiscordantPairs::of(counts, alpha);
+        let flag = if defined {
+            level_flag(alpha).or(below_range(&mcnemar, discordant_pairs.as_ref()))
+        } else {
+            Some(Flag::NoTask)
+        };
         Self {
             counts,
-            n,
+            n: counts.tasks(),
             discordant: counts.discordant(),
-            mcnemar: if defined {
-                McNemar::of(counts)
-            } else {
-                McNemar::default()
-            },
-            discordant_pairs: DiscordantPairs::of(counts, alpha),
-            difference: if defined {
-                RiskDifference::of(counts, alpha)
-            } else {
-                RiskDifference::default()
-            },
-            flag: if defined {
-                level_flag(alpha)
-            } else {
-                Some(Flag::NoTask)
-            },
+            mcnemar,
+            discordant_pairs,
+            difference,
+            flag,
         }
     }
+}
+
+/// Returns why a p is undefined; the one-sided exact ones are undefined first.
+fn below_range(mcnemar: &McNemar, pairs: Option<&DiscordantPairs>) -> Option<Flag> {
+    let one_sided = pairs.map(|pairs| [pairs.p_exact_greater, pairs.p_exact_less]);
+    let all_exact = one_sided.is_none_or(|both| !both.contains(&None));
+    let all_normal = mcnemar.p_asymptotic.is_some() && mcnemar.p_cc.is_some();
+    (!(all_exact && all_normal)).then_some(Flag::BelowRange)
 }

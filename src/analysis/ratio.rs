@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::flag::Flag;
-use super::mean::Mean;
+use super::mean::{Mean, missing_interval};
 use super::moments::Moments;
 use super::ratio_intervals::{Fieller, RatioOfMeans};
 
@@ -145,10 +145,10 @@ impl RatioIntervals {
         };
         let log_ratio_se = means.log_standard_error();
         let delta_log = means.delta_log(alpha);
-        let flag = match (log_ratio_se, delta_log) {
-            (None, _) => Some(Flag::RatioNotPositive),
-            (Some(_), None) => Some(Flag::OutOfRange),
-            (Some(_), Some(_)) => None,
+        let flag = match delta_log {
+            Some(_) => None,
+            None if means.is_positive() => missing_interval(delta_log, alpha),
+            None => Some(Flag::RatioNotPositive),
         };
         let intervals = Self {
             fieller: ends,

@@ -99,10 +99,17 @@ impl RatioOfMeans {
         ])
     }
 
-    /// Returns the standard error of log R by the delta method; undefined with one task or R at or below 0.
+    /// Says whether the ratio has a logarithm.
+    pub(crate) fn is_positive(&self) -> bool {
+        self.ratio > 0.0
+    }
+
+    /// Returns the standard error of log R by the delta method.
+    ///
+    /// Undefined with one task, for R at or below 0, and beyond the range of a double.
     pub(crate) fn log_standard_error(&self) -> Option<f64> {
-        let se = self.variance_residual.sqrt() / self.mean_b;
-        (self.tasks > 1.0 && self.ratio > 0.0).then_some(se.abs())
+        let se = (self.variance_residual.sqrt() / self.mean_b).abs();
+        (self.tasks > 1.0 && self.is_positive() && se.is_finite()).then_some(se)
     }
 
     /// Returns the interval of log R, transformed back; undefined as its standard error, or beyond the range.

@@ -1,20 +1,30 @@
 //! Everything that is reported of a comparison, as one object.
 //!
-//! `outcome` holds the rows of a binary outcome, `measure` those of a numeric one, `cases` the
-//! results of task values given without a table.
+//! `outcome` holds the rows of a binary outcome, `measure` those of a numeric one, `tables` the
+//! paired tables, `claims` and `cost` what is descriptive, `resampling` what is drawn at random.
+//! `cases` has the results of task values that are given without a table.
 pub mod cases;
+pub mod claims;
+pub mod cost;
 pub mod measure;
 pub mod outcome;
+pub mod resampling;
+pub mod tables;
 
 use serde::Serialize;
 
-use super::comparison::{Comparison, Measure};
+use super::comparison::{ArmRuns, Comparison, Measure, Run};
 use super::defect::{Defect, DefectCode};
 use super::flow::Flow;
 use super::repeats::{Repeats, pass_k};
+use super::time_to_success::{TimeToSuccess, time_to_success};
 use super::values::BinaryOutcome;
-use measure::NumericResults;
-use outcome::{BinaryResults, EstimandRow, ExactBootstrap, Sensitivity};
+use claims::ConditionalClaims;
+use cost::CostResults;
+use measure::MeasureResults;
+use outcome::{BinaryResults, Drawn, DrawnVerdicts};
+use resampling::Resampling;
+use tables::{McNemarTables, RateIntervals};
 
 /// What a registration chooses.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,10 +33,12 @@ pub struct Settings<'a> {
     pub alpha: f64,
     /// The margins of equivalence, in the unit of a rate.
     pub margins: &'a [f64],
-    /// What one more resolved task is worth, in US dollars.
+    /// What one more resolved task may be worth, in US dollars.
     pub lambdas: &'a [f64],
     /// The limit of the time to success in seconds; no such block without one.
     pub time_limit_s: Option<f64>,
+    /// How Monte Carlo blocks are computed.
+    pub resampling: Resampling<'a>,
 }
 
 /// The results of a comparison.
@@ -35,37 +47,47 @@ pub struct Results {
     /// The counts of slots and runs.
     pub flow: Flow,
     /// The verdicts.
-    pub resolved: BinaryResults<Drawn>,
+    pub resolved: BinaryResults<DrawnVerdicts>,
+    /// The paired tables of the verdicts.
+    pub mcnemar: McNemarTables,
+    /// The intervals of the two rates; absent unless every task has one slot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate_ci: Option<RateIntervals>,
     /// What k repeats of a task say.
     pub pass_k: Option<Repeats>,
-    /// False claims per slot.
-    pub false_claim: BinaryResults<Drawn>,
+    /// False claims; absent when no claim is known.
+    #[serde(flatten)]
+    pub claims: Option<ClaimResults>,
     /// Costs in US dollars; absent when none is recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub cost_usd: Option<NumericResults>,
+    pub cost_usd: Option<MeasureResults>,
     /// Durations in seconds; absent when none is recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub duration_s: Option<NumericResults>,
+    pub duration_s: Option<MeasureResults>,
     /// Tokens read; absent when none is recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub input_tokens: Option<NumericResults>,
+    pub input_tokens: Option<MeasureResults>,
     /// Tokens written; absent when none is recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub output_tokens: Option<NumericResults>,
+    pub output_tokens: Option<MeasureResults>,
+    /// Costs against verdicts; absent when no task has a cost in each arm.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_effectiveness: Option<CostResults>,
+    /// Times to success; absent without a limit, or when no duration is recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time_to_success: Option<TimeToSuccess>,
 }
 
-/// The row of the drawn tasks.
+/// The results of false claims.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Drawn {
-    /// The rates and the difference.
-    #[serde(flatten)]
-    pub row: EstimandRow,
-    /// The tests beside the primary one.
-    #[serde(flatten)]
-    pub sensitivity: Sensitivity,
-    /// The exact bootstraps, of the verdicts only.
-    #[serde(flatten)]
-    pub bootstrap: Option<ExactBootstrap>,
+pub struct ClaimResults {
+    /// False claims per slot.
+    pub false_claim: BinaryResults<Drawn>,
+    /// False claims per claim.
+    pub false_claim_conditional: ConditionalClaims,
+    /// The paired table of false claims; absent unless every task has one slot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub false_claim_mcnemar: Option<McNemarTables>,
 }
 
 impl Results {
@@ -73,44 +95,38 @@ impl Results {
     pub fn new(comparison: &Comparison, settings: &Settings<'_>) -> Result<Self, Defect> {
         let resolved = comparison.resolved().map_err(|_| slots_do_not_fit())?;
         let false_claims = comparison.false_claims().map_err(|_| slots_do_not_fit())?;
-        let measure = |measure| numeric(comparison, measure, settings);
+        let measure = |measure| MeasureResults::new(comparison, measure, settings);
         Ok(Self {
             flow: Flow::of(comparison, &resolved, &false_claims)?,
-            resolved: BinaryResults::new(&resolved, settings, |shares| {
-                Drawn::new(
-                    shares,
-                    settings,
-                    Some(ExactBootstrap::new(shares, settings.alpha)),
-                )
+            resolved: BinaryResults::new(&resolved, settings.alpha, |shares| {
+                DrawnVerdicts::new(shares, settings)
             }),
+            mcnemar: McNemarTables::new(&resolved, settings.alpha),
+            rate_ci: RateIntervals::new(&resolved, settings.alpha),
             pass_k: repeats(&resolved),
-            false_claim: BinaryResults::new(&false_claims, settings, |shares| {
-                Drawn::new(shares, settings, None)
-            }),
+            claims: claims::known(comparison)
+                .then(|| ClaimResults::new(comparison, &false_claims, settings)),
             cost_usd: measure(Measure::Cost)?,
             duration_s: measure(Measure::Duration)?,
             input_tokens: measure(Measure::InputTokens)?,
             output_tokens: measure(Measure::OutputTokens)?,
+            cost_effectiveness: CostResults::new(comparison, &resolved, settings)?,
+            time_to_success: settings
+                .time_limit_s
+                .and_then(|limit| times(comparison, limit, settings.alpha)),
         })
     }
 }
 
-impl Drawn {
-    fn new(
-        shares: &super::values::PairedShares,
-        settings: &Settings<'_>,
-        bootstrap: Option<ExactBootstrap>,
-    ) -> Self {
-        let row = EstimandRow::new(shares, settings.alpha);
+impl ClaimResults {
+    fn new(comparison: &Comparison, outcome: &BinaryOutcome, settings: &Settings<'_>) -> Self {
         Self {
-            sensitivity: Sensitivity::new(
-                shares,
-                &row.effect.diff,
-                settings.margins,
-                settings.alpha,
-            ),
-            row,
-            bootstrap,
+            false_claim: BinaryResults::new(outcome, settings.alpha, |shares| {
+                Drawn::new(shares, settings)
+            }),
+            false_claim_conditional: ConditionalClaims::new(comparison, settings),
+            false_claim_mcnemar: (outcome.repeats() == 1)
+                .then(|| McNemarTables::new(outcome, settings.alpha)),
         }
     }
 }
@@ -122,23 +138,30 @@ fn repeats(outcome: &BinaryOutcome) -> Option<Repeats> {
     pass_k(&a, &b, outcome.repeats(), &each, &each)
 }
 
-/// Returns the results of a measure; `None` when no run records it.
-fn numeric(
-    comparison: &Comparison,
-    measure: Measure,
-    settings: &Settings<'_>,
-) -> Result<Option<NumericResults>, Defect> {
-    let outcome = comparison
-        .numbers(measure)
-        .map_err(|_| slots_do_not_fit())?;
-    if outcome.recorded() == (0, 0) {
-        return Ok(None);
-    }
-    Ok(Some(NumericResults::new(
-        &outcome,
-        &outcome.paired(),
-        settings,
-    )))
+/// Returns the times to success; absent when no run records a duration.
+fn times(comparison: &Comparison, limit: f64, alpha: f64) -> Option<TimeToSuccess> {
+    let duration = |run: &Run| run.number(Measure::Duration);
+    let solved = |run: &Run| duration(run).filter(|_| run.resolved == Some(true));
+    let arm = |arm: &ArmRuns| -> Vec<Vec<f64>> {
+        arm.tasks
+            .iter()
+            .map(|runs| runs.iter().filter_map(solved).collect())
+            .collect()
+    };
+    let mut runs = comparison
+        .reference
+        .runs()
+        .chain(comparison.treatment.runs());
+    runs.any(|run| duration(run).is_some()).then_some(())?;
+    let (a, b) = (arm(&comparison.reference), arm(&comparison.treatment));
+    time_to_success(
+        limit,
+        comparison.repeats,
+        &a,
+        &b,
+        comparison.clusters.as_deref(),
+        alpha,
+    )
 }
 
 fn slots_do_not_fit() -> Defect {

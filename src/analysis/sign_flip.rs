@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::coin_sum::{Tail, tails};
 use super::flag::Flag;
 use super::grouping::Grouping;
-use super::lattice::Lattice;
+use super::lattice::{Lattice, greatest_common_divisor};
 
 /// The exact sign-flip test; all p are `null` without a unit, or beyond the exact limit.
 ///
@@ -68,12 +68,13 @@ impl SignFlip {
         let exact = side(1)
             .zip(side(-1))
             .and_then(|(up, down)| tails(&up, &down));
+        let mut test = Self::undefined(sums, scale, Flag::LatticeTooFine);
+        test.p_floor_two_sided = floor(test.n_nonzero);
         let Some(exact) = exact else {
-            return Self::undefined(sums, scale, Flag::LatticeTooFine);
+            return test;
         };
         // The law is symmetric, so the two tails beyond |S| are alike, and all of it when S = 0.
         let two_sided = exact.two_sided();
-        let mut test = Self::undefined(sums, scale, Flag::BelowRange);
         test.p_two_sided = reported(two_sided);
         test.p_greater = reported(exact.above);
         test.p_less = reported(exact.below);
@@ -96,7 +97,7 @@ impl SignFlip {
             p_two_sided: None,
             p_greater: None,
             p_less: None,
-            p_floor_two_sided: floor(nonzero).filter(|_| flag != Flag::NoTask),
+            p_floor_two_sided: None,
             ln_p_two_sided: None,
             flag: Some(flag),
         }
@@ -116,12 +117,10 @@ fn floor(nonzero: usize) -> Option<f64> {
 
 /// Returns the least common denominator of the sums over `scale`.
 fn reduced_scale(sums: &[i128], scale: u64) -> u64 {
-    let shared = sums.iter().fold(u128::from(scale), |mut x, sum| {
-        let mut y = sum.unsigned_abs();
-        while y > 0 {
-            (x, y) = (y, x % y);
-        }
-        x
+    let shared = sums.iter().fold(scale, |shared, sum| {
+        let remainder = sum.unsigned_abs().checked_rem(u128::from(shared));
+        let remainder = remainder.and_then(|remainder| u64::try_from(remainder).ok());
+        greatest_common_divisor(shared, remainder.unwrap_or(0))
     });
-    u64::try_from(u128::from(scale).checked_div(shared).unwrap_or(1)).unwrap_or(scale)
+    scale.checked_div(shared).unwrap_or(1)
 }

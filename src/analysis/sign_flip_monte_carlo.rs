@@ -99,7 +99,7 @@ impl SignFlipMonteCarlo {
     }
 }
 
-/// For each eight tasks in turn, the sums of every subset of them: a byte of signs is one look-up.
+/// For each four tasks in turn, the sums of every subset of them: four signs are one look-up.
 #[derive(Clone, Debug)]
 struct KeptSums<T> {
     tables: Vec<Vec<T>>,
@@ -109,7 +109,7 @@ struct KeptSums<T> {
 impl<T: Add<Output = T> + Copy> KeptSums<T> {
     fn new(values: &[T], zero: T) -> Self {
         let tables = values
-            .chunks(8)
+            .chunks(4)
             .map(|values| subset_sums(values, zero))
             .collect();
         Self { tables, zero }
@@ -119,12 +119,13 @@ impl<T: Add<Output = T> + Copy> KeptSums<T> {
     fn draw(&self, streams: &Streams, replicate: u64) -> T {
         let mut stream = streams.replicate(replicate);
         let mut kept = self.zero;
-        for tables in self.tables.chunks(8) {
-            let signs = stream.next_word().to_le_bytes();
-            for (table, &byte) in tables.iter().zip(&signs) {
-                // The last table may be of fewer than eight tasks; its spare signs are not used.
-                let subset = usize::from(byte) & (table.len() - 1);
+        for tables in self.tables.chunks(16) {
+            let mut signs = stream.next_word();
+            for table in tables {
+                // The last table may be of fewer than four tasks; its spare signs are not used.
+                let subset = (signs & 15) as usize & (table.len() - 1);
                 kept = table.get(subset).map_or(kept, |&sum| kept + sum);
+                signs >>= 4;
             }
         }
         kept

@@ -7,6 +7,8 @@ mod assemble;
 mod cells;
 mod columns;
 
+use serde::Serialize;
+
 use super::comparison::{ArmRuns, Comparison};
 use super::defect::{Defect, DefectCode, Defects, excerpt};
 use cells::{Row, read_row};
@@ -25,7 +27,8 @@ pub struct Reading<'a> {
 }
 
 /// Says what the order of the tasks is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum DrawOrder {
     /// The `position` column.
     Position,
@@ -177,25 +180,21 @@ struct Lines<'a> {
 
 impl Lines<'_> {
     fn of(&mut self, record: &csv::StringRecord) -> u64 {
+        let bytes = self.text.as_bytes();
         let start = record.position().map_or(0, csv::Position::byte);
-        let until = usize::try_from(start).unwrap_or(self.byte).max(self.byte);
-        let passed = self
-            .text
-            .as_bytes()
-            .get(self.byte..until)
-            .unwrap_or_default();
-        let rest = self.text.as_bytes().get(until..).unwrap_or_default();
+        let start = usize::try_from(start).unwrap_or(self.byte).max(self.byte);
+        let rest = bytes.get(start..).unwrap_or_default();
         let blank = rest
             .iter()
             .take_while(|byte| b"\r\n".contains(byte))
             .count();
-        let skipped = rest.get(..blank).unwrap_or_default();
-        self.line += passed
-            .iter()
-            .chain(skipped)
-            .filter(|&&byte| byte == b'\n')
-            .count() as u64;
-        self.byte = until + blank;
+        let next = bytes.iter().skip(self.byte + 1).map(Some).chain([None]);
+        let passed = bytes.iter().skip(self.byte).take(start + blank - self.byte);
+        let ends = passed
+            .zip(next)
+            .filter(|&(&byte, next)| byte == b'\n' || (byte == b'\r' && next != Some(&b'\n')));
+        self.line += ends.count() as u64;
+        self.byte = start + blank;
         self.line
     }
 }

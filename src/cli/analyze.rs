@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::args::Analyze;
 use super::by_hand::ByHand;
+use super::explore::explore;
 use super::reply::{Failure, Reply};
 use super::seal::is_sealed;
 use super::study::find_record;
@@ -21,6 +22,9 @@ const SCHEMA: &str = "prereg-analysis/1";
 
 /// Computes the registered analysis, and says it.
 pub(super) fn analyze(args: &Analyze) -> Result<Reply, Failure> {
+    if let Some(what) = args.explored() {
+        return explore(args, &what);
+    }
     let record = find_record(args.named.said())?;
     let mut store = Store::read(&record)?;
     let (rules, answer) = registered_answer(&mut store)?;

@@ -119,7 +119,7 @@ pub(super) enum Verb {
     Status(Status),
     /// Computes the registered analysis of a study that has ended.
     #[command(
-        after_help = "Examples:\n  prereg analyze study.prereg.db\n  prereg analyze study.prereg.db --json > answer.json"
+        after_help = "Examples:\n  prereg analyze study.prereg.db\n  prereg analyze study.prereg.db --json > answer.json\n  prereg analyze --outcomes runs.csv --reference a --treatment b\n  prereg analyze --counts 1,7,1,12"
     )]
     Analyze(Analyze),
     /// Shows a run.
@@ -565,6 +565,78 @@ pub(super) struct Status {
 pub(super) struct Analyze {
     #[command(flatten)]
     pub named: Named,
+    /// A table of runs, one row a task, arm and repeat, that nobody registered: `-` is the standard input.
+    #[arg(long, value_name = "FILE.csv", requires_all = ["reference", "treatment"], group = "explored", conflicts_with_all = ["record", "db"])]
+    pub outcomes: Option<PathBuf>,
+    /// The arm of the table that is compared with.
+    #[arg(long, value_name = "ARM", requires = "outcomes")]
+    pub reference: Option<String>,
+    /// The arm of the table that is compared.
+    #[arg(long, value_name = "ARM", requires = "outcomes")]
+    pub treatment: Option<String>,
+    /// The column of the table that groups tasks, or `none`; without it, `cluster` where there is one.
+    #[arg(long, value_name = "COLUMN", requires = "outcomes")]
+    pub cluster: Option<String>,
+    /// How many slots a task has in each arm of the table; without it, its largest repeat.
+    #[arg(long, value_name = "K", requires = "outcomes", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repeats: Option<u32>,
+    /// Up to how many seconds a success of the table counts as one in time.
+    #[arg(long, value_name = "SECONDS", requires = "outcomes", value_parser = amount)]
+    pub limit: Option<f64>,
+    /// What a success of the table may be worth, in USD; several may be named.
+    #[arg(long, value_name = "USD", requires = "outcomes", value_delimiter = ',', value_parser = amount)]
+    pub worth: Vec<f64>,
+    /// How many resamples are drawn of the table; without it, 9999.
+    #[arg(long, value_name = "B", requires = "outcomes", value_parser = clap::value_parser!(std::num::NonZeroU64))]
+    pub resamples: Option<std::num::NonZeroU64>,
+    /// A table of pairs: tasks on which both succeed, the reference alone, the treatment alone, neither.
+    #[arg(long, value_name = "A,B,C,D", value_parser = counts, group = "explored", conflicts_with_all = ["record", "db"])]
+    pub counts: Option<[u64; 4]>,
+    /// Slots of tasks as JSON, one case or a list of cases.
+    #[arg(long, value_name = "FILE.json", group = "explored", conflicts_with_all = ["record", "db"])]
+    pub tasks: Option<PathBuf>,
+    /// Paired numbers as JSON, one case or a list of cases.
+    #[arg(long, value_name = "FILE.json", group = "explored", conflicts_with_all = ["record", "db"])]
+    pub numeric: Option<PathBuf>,
+}
+
+/// What `analyze` is given in the place of a record.
+#[derive(Debug)]
+pub(super) enum Explored<'a> {
+    /// A table of runs.
+    Table(&'a Path),
+    /// The counts of a table of pairs.
+    Counts(&'a [u64; 4]),
+    /// Slots of tasks.
+    Tasks(&'a Path),
+    /// Paired numbers.
+    Numbers(&'a Path),
+}
+
+impl Analyze {
+    /// Returns what was given in the place of a record.
+    pub(super) fn explored(&self) -> Option<Explored<'_>> {
+        let table = self.outcomes.as_deref().map(Explored::Table);
+        table
+            .or(self.counts.as_ref().map(Explored::Counts))
+            .or(self.tasks.as_deref().map(Explored::Tasks))
+            .or(self.numeric.as_deref().map(Explored::Numbers))
+    }
+}
+
+/// Reads four counts.
+fn counts(text: &str) -> Result<[u64; 4], String> {
+    let counts = text.split(',').map(|count| count.trim().parse::<u64>());
+    let counts = counts.collect::<Result<Vec<_>, _>>();
+    let four = counts.ok().and_then(|counts| counts.try_into().ok());
+    four.ok_or_else(|| "write four counts, for example 1,7,1,12".to_owned())
+}
+
+/// Reads a number above 0.
+fn amount(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok();
+    let number = number.filter(|number| *number > 0.0 && *number <= 1e12);
+    number.ok_or_else(|| "write a number above 0, at most 1e12".to_owned())
 }
 
 /// `show`

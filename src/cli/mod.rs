@@ -7,6 +7,7 @@ mod by_hand;
 mod elsewhere;
 mod exit;
 mod explain;
+mod explore;
 mod export;
 mod input;
 mod inspect;

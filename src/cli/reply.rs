@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::exit::Exit;
 use super::render;
+use crate::analysis::defect;
 use crate::engine::refusal::Refusal;
 use crate::protocol::defect::{Defect, Place};
 use crate::protocol::source::{Source, line_of};
@@ -56,6 +57,13 @@ pub(super) enum Failure {
     },
     /// A file is not valid.
     Defects(Defects),
+    /// A table of runs is not valid.
+    Table {
+        /// The file as the user named it.
+        file: String,
+        /// What is wrong with it.
+        defects: defect::Defects,
+    },
     /// A registered rule says no.
     Refused {
         /// The refusal.
@@ -172,7 +180,7 @@ impl Failure {
     pub(super) fn exit(&self) -> Exit {
         match self {
             Self::Usage { .. } => Exit::Usage,
-            Self::Defects(_) => Exit::Defect,
+            Self::Defects(_) | Self::Table { .. } => Exit::Defect,
             Self::Refused { .. } | Self::Busy { .. } | Self::Declined { .. } => Exit::Refusal,
             Self::Fault { .. } => Exit::Fault,
             Self::Interrupted { .. } => Exit::Interrupted,
@@ -193,6 +201,7 @@ impl Failure {
                 let drawn = render::drawn(&found.file, &found.text, &found.defects, other);
                 drawn + &render::count(found.defects.len(), found.undone)
             }
+            Self::Table { file, defects } => table_defects(file, defects),
             Self::Refused { refusal, text } => format!(
                 "refused[{}]: {refusal}\n{}",
                 refusal.code(),
@@ -235,6 +244,9 @@ impl Failure {
                 let other = |path: &str| std::fs::read_to_string(found.folder.join(path)).ok();
                 json!({ "error": { "kind": "defects", "defects": render::defects_json(&found.file, &found.text, &found.defects, other) } })
             }
+            Self::Table { file, defects } => {
+                json!({ "error": { "kind": "defects", "file": file, "defects": defects.listed, "unlisted": defects.unlisted } })
+            }
             Self::Refused { refusal, text } => json!({ "error": {
                 "kind": "refusal",
                 "code": refusal.code(),
@@ -254,6 +266,27 @@ impl Failure {
             } }),
         }
     }
+}
+
+/// Tells what is wrong with a table of runs, each slip with its line and column.
+fn table_defects(file: &str, defects: &defect::Defects) -> String {
+    let mut text = String::new();
+    for found in &defects.listed {
+        let place = match (&found.line, &found.column) {
+            (Some(line), Some(column)) => format!("{file}:{line}, column `{column}`"),
+            (Some(line), None) => format!("{file}:{line}"),
+            (None, Some(column)) => format!("{file}, column `{column}`"),
+            (None, None) => file.to_owned(),
+        };
+        text.push_str(&format!(
+            "error[{}]: {}\n  --> {place}\n   = {}\n\n",
+            json!(found.code).as_str().unwrap_or_default(),
+            found.message,
+            found.hint
+        ));
+    }
+    let count = defects.listed.len() + defects.unlisted;
+    text + &render::count(count, "computed")
 }
 
 /// Shows the line of the protocol that holds a rule; nothing where there is none.

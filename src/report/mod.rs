@@ -3,6 +3,7 @@
 pub mod answer;
 mod cells;
 pub mod explain;
+pub mod exploratory;
 pub mod observed;
 mod seats;
 pub mod slots;

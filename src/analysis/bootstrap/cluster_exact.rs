@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use serde::Serialize;
 
 use super::super::flag::Flag;
+use super::super::grouping::Grouping;
 use super::super::lattice::Lattice;
 use super::{QuantileInfo, TIE, end_levels};
 
@@ -13,8 +14,8 @@ pub const CLUSTERS_ENUMERATED_MAX: usize = 9;
 /// The bootstrap of a mean over G clusters from all G^G draws.
 ///
 /// The statistic is the sum of the differences in the drawn clusters over the number of their tasks.
-/// Intervals are null with flag `degenerate` when it has one value, with `level_out_of_range`
-/// unless 0 < alpha < 1.
+/// Intervals are null with flag `degenerate` when it has one value, `level_out_of_range`
+/// unless 0 < alpha < 1, `invalid_value` when the scale is 0.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ClusterExact {
     /// The number of clusters.
@@ -34,8 +35,8 @@ pub struct ClusterExact {
 
 /// Returns the exact bootstrap over clusters.
 ///
-/// Undefined (`None`) with fewer than 2 or more than 9 clusters, and when `clusters` is not one dense
-/// id per task.
+/// Undefined (`None`) with fewer than 2 or more than 9 clusters, and when there is not one
+/// cluster id per task.
 pub fn cluster_exact(
     differences: &Lattice,
     clusters: &[usize],
@@ -52,6 +53,9 @@ pub fn cluster_exact(
         basic: None,
         flag: Some(flag),
     };
+    if differences.scale == 0 {
+        return Some(undefined(Flag::InvalidValue));
+    }
     let draws = all_draws(&totals);
     let Some((low, high)) = draws.first().zip(draws.last()) else {
         return Some(undefined(Flag::Degenerate));
@@ -65,7 +69,7 @@ pub fn cluster_exact(
     let scale = differences.scale as f64;
     let ends = levels.map(|level| quantile(&draws, level, scale));
     let [low, high] = ends.each_ref().map(|end| end.value);
-    let observed = Total::zero().plus(&totals, 1).mean(scale);
+    let observed = Total::default().plus(&totals, 1).mean(scale);
     Some(ClusterExact {
         clusters: totals.len(),
         percentile: Some([low, high]),
@@ -76,17 +80,13 @@ pub fn cluster_exact(
 }
 
 /// A sum of differences, in units of the lattice, over a number of tasks.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Total {
     sum: i128,
     tasks: i128,
 }
 
 impl Total {
-    fn zero() -> Self {
-        Self { sum: 0, tasks: 0 }
-    }
-
     fn plus(self, others: &[Self], times: i128) -> Self {
         others.iter().fold(self, |total, other| Self {
             sum: total.sum + times * other.sum,
@@ -115,25 +115,21 @@ struct Draw {
     ways: u64,
 }
 
-/// Sums the tasks of each cluster; undefined unless there is one id below n for each of n tasks.
+/// Sums the tasks of each cluster; undefined unless there is one cluster id per task.
 fn cluster_totals(differences: &Lattice, clusters: &[usize]) -> Option<Vec<Total>> {
-    if clusters.len() != differences.values.len() {
-        return None;
-    }
-    let mut totals = vec![Total::zero(); clusters.len()];
-    for (&value, &cluster) in differences.values.iter().zip(clusters) {
-        let total = totals.get_mut(cluster)?;
-        total.sum += i128::from(value);
-        total.tasks += 1;
-    }
-    totals.retain(|total| total.tasks > 0);
-    Some(totals)
+    let grouping = Grouping::new(clusters);
+    (grouping.task_count() == differences.values.len()).then(|| {
+        grouping.fold(&differences.values, |total: &mut Total, &value| {
+            total.sum += i128::from(value);
+            total.tasks += 1;
+        })
+    })
 }
 
 /// Lists all multisets of G draws from G clusters in ascending order of the mean.
 fn all_draws(totals: &[Total]) -> Vec<Draw> {
     let start = Draw {
-        total: Total::zero(),
+        total: Total::default(),
         ways: 1,
     };
     let mut draws = Vec::new();

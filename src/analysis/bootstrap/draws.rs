@@ -4,6 +4,7 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::thread;
 
 use super::super::stream::{Stream, Streams};
+use super::statistics::add_row;
 
 /// More resamples than this are refused.
 pub const RESAMPLES_MAX: u64 = 10_000_000;
@@ -117,9 +118,7 @@ impl<const K: usize> Urn<'_, K> {
             for (stream, total) in lanes.iter_mut().zip(&mut totals) {
                 let drawn = stream.below(self.bound) as usize;
                 if let Some(unit) = self.units.get(drawn) {
-                    for (sum, value) in total.iter_mut().zip(unit) {
-                        *sum += value;
-                    }
+                    add_row(total, unit);
                 }
             }
         }

@@ -5,6 +5,8 @@ use super::waves::{Waves, Weighted};
 
 /// Below this the distribution function is computed from a tilted law, whose bulk lies at the point.
 const TAIL: f64 = 1e-4;
+/// The untilted law is exact to far less than this.
+const BODY_ROUNDING: f64 = 1e-12;
 /// Levels below this may lie outside the window of the untilted law.
 const LEVEL_IN_WINDOW: f64 = 1e-18;
 
@@ -59,18 +61,17 @@ impl SumLaw {
         if level < LEVEL_IN_WINDOW {
             low = 0;
         }
-        let enough = level * (1.0 - TIE);
-        let in_body = level > 2.0 * TAIL;
-        let cdf = |x| {
-            if in_body {
-                self.body.discounted_cdf(x)
+        let reaches = |x| {
+            let body = self.body.discounted_cdf(x);
+            if (body - level).abs() > 0.5 * level + BODY_ROUNDING {
+                body > level
             } else {
-                self.at_most(x)
+                self.at_most(x) >= level * (1.0 - TIE)
             }
         };
         while low < high {
             let middle = low + (high - low) / 2;
-            if cdf(middle) >= enough {
+            if reaches(middle) {
                 high = middle;
             } else {
                 low = middle + 1;

@@ -3,7 +3,8 @@ use serde::Serialize;
 
 use super::super::flag::Flag;
 use super::draws::{Plan, map_resamples};
-use super::sample::{Ends, Sample};
+use super::sample::{Ends, Sample, scaled_deviations};
+use super::statistics::add_row;
 use super::{acceleration_of, end_levels};
 
 /// The bootstrap of a statistic over B resamples.
@@ -121,9 +122,7 @@ impl Resampled {
 fn total<const K: usize>(units: &[[f64; K]]) -> [f64; K] {
     let mut total = [0.0; K];
     for unit in units {
-        for (sum, value) in total.iter_mut().zip(unit) {
-            *sum += value;
-        }
+        add_row(&mut total, unit);
     }
     total
 }
@@ -144,11 +143,10 @@ fn jackknife_acceleration<const K: usize>(
             statistic(&rest)
         })
         .collect::<Option<_>>()?;
-    let mean = without.iter().sum::<f64>() / without.len() as f64;
-    let (square, cube) = without.iter().fold((0.0, 0.0), |(square, cube), value| {
-        let deviation = mean - value;
-        let squared = deviation * deviation;
-        (square + squared, cube + squared * deviation)
+    let (deviations, _) = scaled_deviations(&without);
+    let (square, cube) = deviations.iter().fold((0.0, 0.0), |(square, cube), value| {
+        let squared = value * value;
+        (square + squared, cube - squared * value)
     });
     acceleration_of(square, cube)
 }

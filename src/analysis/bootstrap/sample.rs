@@ -1,4 +1,5 @@
 //! The values of a statistic on its resamples, and the intervals read from them.
+use super::super::moments::exponent_of;
 use super::super::special::normal_quantile;
 use super::{TIE, bca_levels};
 
@@ -6,6 +7,8 @@ use super::{TIE, bca_levels};
 const ROUNDING_SE: f64 = 1e-10;
 /// Values that differ by less than this part of their size are equal but for rounding.
 const ROUNDING_VALUE: f64 = 1e-14;
+/// Squares and cubes of doubles below this exponent and above its negative are doubles.
+const EXPONENT_SAFE: i32 = 300;
 const BATCHES: usize = 20;
 const BATCH_MIN: usize = 50;
 
@@ -149,14 +152,34 @@ fn quantiles(values: &mut [f64], levels: [f64; 2]) -> Option<[f64; 2]> {
 
 /// Returns the standard deviation with divisor n - 1; undefined for fewer than two values and beyond a double.
 fn standard_deviation(values: &[f64]) -> Option<f64> {
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    let square = values.iter().fold(0.0, |sum, value| {
-        let deviation = value - mean;
-        sum + deviation * deviation
-    });
-    let deviation = (square / (n - 1.0)).sqrt();
+    let (deviations, exponent) = scaled_deviations(values);
+    let square = deviations.iter().map(|value| value * value).sum::<f64>();
+    let scaled = (square / (values.len() as f64 - 1.0)).sqrt();
+    let deviation = libm::scalbn(scaled, exponent);
     deviation.is_finite().then_some(deviation)
+}
+
+/// Returns the deviations from the mean, divided by 2^exponent so that no square or cube leaves a double.
+pub(super) fn scaled_deviations(values: &[f64]) -> (Vec<f64>, i32) {
+    let largest = |values: &[f64]| values.iter().fold(0.0, |most, value| value.abs().max(most));
+    let scale = |values: &mut [f64]| {
+        let exponent = exponent_of(largest(values));
+        if exponent.abs() < EXPONENT_SAFE {
+            return 0;
+        }
+        for value in values {
+            *value = libm::scalbn(*value, -exponent);
+        }
+        exponent
+    };
+    let mut deviations = values.to_vec();
+    let of_values = scale(&mut deviations);
+    let mean = deviations.iter().sum::<f64>() / values.len() as f64;
+    for value in &mut deviations {
+        *value -= mean;
+    }
+    let of_deviations = scale(&mut deviations);
+    (deviations, of_values + of_deviations)
 }
 
 /// Returns the standard errors of the mean of both ends over batches; undefined when an end of any batch is.

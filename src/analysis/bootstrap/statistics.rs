@@ -1,4 +1,5 @@
 //! Statistics of column totals that can be resampled.
+use super::super::grouping::Grouping;
 
 /// Returns the first total over the second: a mean (sum, count) or a ratio of means (treatment, reference).
 ///
@@ -28,21 +29,24 @@ fn finite(value: f64) -> Option<f64> {
 
 /// Sums the rows of the tasks of each cluster, so that clusters can be drawn.
 ///
-/// Shape: one row per cluster, in order of the dense ids. Undefined unless there is one id below n for
-/// each of n tasks.
+/// Shape: one row per cluster, in order of the ids. Undefined unless there is one cluster id per row.
 pub fn cluster_rows<const K: usize>(
     rows: &[[f64; K]],
     clusters: &[usize],
 ) -> Option<Vec<[f64; K]>> {
-    if clusters.len() != rows.len() {
-        return None;
+    let grouping = Grouping::new(clusters);
+    (grouping.task_count() == rows.len()).then(|| {
+        let sums = grouping.fold(rows, |sum: &mut Option<[f64; K]>, row| {
+            add_row(sum.get_or_insert([0.0; K]), row);
+        });
+        sums.into_iter().flatten().collect()
+    })
+}
+
+/// Adds a row to a total, column by column.
+#[inline]
+pub(super) fn add_row<const K: usize>(total: &mut [f64; K], row: &[f64; K]) {
+    for (sum, value) in total.iter_mut().zip(row) {
+        *sum += value;
     }
-    let mut sums: Vec<Option<[f64; K]>> = vec![None; rows.len()];
-    for (row, &cluster) in rows.iter().zip(clusters) {
-        let sum = sums.get_mut(cluster)?.get_or_insert([0.0; K]);
-        for (sum, value) in sum.iter_mut().zip(row) {
-            *sum += value;
-        }
-    }
-    Some(sums.into_iter().flatten().collect())
 }

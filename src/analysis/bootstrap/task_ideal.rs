@@ -22,8 +22,9 @@ pub struct QuantileInfo {
 /// The bootstrap of a mean over n tasks, in the limit of infinitely many resamples.
 ///
 /// Intervals are null with a flag when the law has one value (`degenerate`), when there is no task
-/// (`no_task`), when alpha is not between 0 and 1 (`level_out_of_range`), and when the differences
-/// share no denominator coarse enough for the law to be summed (`lattice_too_fine`).
+/// (`no_task`), when the scale is 0 (`invalid_value`), unless 0 < alpha < 1 (`level_out_of_range`), and
+/// when the differences share no denominator coarse enough for the law to be summed
+/// (`lattice_too_fine`). Flag `below_range` concerns `p_le_zero` alone.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TaskIdeal {
     /// The common denominator of the differences.
@@ -37,7 +38,7 @@ pub struct TaskIdeal {
     /// The rest, absent when the law has one value.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub law: Option<MeanLaw>,
-    /// Says why the intervals are null.
+    /// Says why something above is null.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flag: Option<Flag>,
 }
@@ -59,8 +60,8 @@ pub struct MeanLaw {
     pub bca_info: Option<[QuantileInfo; 2]>,
     /// The standard deviation of the law.
     pub se: f64,
-    /// P(mean <= 0).
-    pub p_le_zero: f64,
+    /// P(mean <= 0); null when it is positive but no double.
+    pub p_le_zero: Option<f64>,
 }
 
 /// Returns the bootstrap of the mean of exact differences over tasks, without resampling error.
@@ -73,6 +74,9 @@ pub fn task_ideal(differences: &Lattice, alpha: f64) -> TaskIdeal {
         law: None,
         flag: Some(flag),
     };
+    if differences.scale == 0 {
+        return undefined(Flag::InvalidValue);
+    }
     let Some(atoms) = Atoms::new(differences) else {
         return undefined(Flag::NoTask);
     };
@@ -109,6 +113,10 @@ fn summarise(lattice: u64, atoms: &Atoms, law: &SumLaw, levels: [f64; 2]) -> Tas
             cdf_below: law.below(end),
         })
     };
+    let p_le_zero = match atoms.last_sum_not_positive() {
+        Some(sum) => Some(law.at_most(sum)).filter(|&p| p > 0.0),
+        None => Some(0.0),
+    };
     let [low, high] = percentile;
     TaskIdeal {
         lattice,
@@ -123,11 +131,9 @@ fn summarise(lattice: u64, atoms: &Atoms, law: &SumLaw, levels: [f64; 2]) -> Tas
             bca_levels: adjusted,
             bca_info: bca.map(infos),
             se: square.sqrt() / atoms.tasks() as f64 * atoms.step_value(),
-            p_le_zero: atoms
-                .last_sum_not_positive()
-                .map_or(0.0, |sum| law.at_most(sum)),
+            p_le_zero,
         }),
-        flag: None,
+        flag: p_le_zero.is_none().then_some(Flag::BelowRange),
     }
 }
 

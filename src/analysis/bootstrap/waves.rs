@@ -10,7 +10,8 @@ const LOG_MASS_OUTSIDE: f64 = 45.0;
 /// Frequencies under exp(-50) are left out.
 const LOG_MODULUS_MIN: f64 = 50.0;
 const PERIOD_MAX: u64 = 1 << 20;
-const WORK_MAX: u64 = 1 << 27;
+/// Distinct values times period; beyond it resampling is cheaper than the exact law.
+const WORK_MAX: u64 = 1 << 25;
 
 /// An offset and its probability.
 #[derive(Clone, Copy, Debug)]

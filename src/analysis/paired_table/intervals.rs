@@ -87,9 +87,16 @@ impl Moments {
 fn newcombe(counts: PairedCounts, alpha: f64) -> Option<[f64; 2]> {
     let tasks = counts.tasks();
     let arm = |successes: u64| {
-        let [lower, upper] = wilson(successes, tasks, alpha)?;
-        let rate = successes as f64 / tasks as f64;
-        Some((rate - lower, upper - rate))
+        // From the rarer outcome, whose small distances do not cancel against 1.
+        let rarer = successes.min(tasks - successes);
+        let [lower, upper] = wilson(rarer, tasks, alpha)?;
+        let rate = rarer as f64 / tasks as f64;
+        let distances = (rate - lower, upper - rate);
+        Some(if rarer == successes {
+            distances
+        } else {
+            (distances.1, distances.0)
+        })
     };
     let (reference_below, reference_above) = arm(counts.reference_successes())?;
     let (treatment_below, treatment_above) = arm(counts.treatment_successes())?;

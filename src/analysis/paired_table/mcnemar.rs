@@ -3,10 +3,12 @@
 use serde::Serialize;
 
 use super::PairedCounts;
+use crate::analysis::mean::probability;
 use crate::analysis::proportion::clopper_pearson;
 use crate::analysis::special::{binomial_half_tail, normal_sf};
 
-/// McNemar's test in its variants; two-sided. Without a discordant task every p is 1.
+/// McNemar's test in its variants; two-sided. Without a discordant task every p is 1; a p below
+/// the range of a double is undefined.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct McNemar {
     /// (b - c)^2/(b + c) (McNemar 1947); undefined without a discordant task.
@@ -30,9 +32,9 @@ pub struct McNemar {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DiscordantPairs {
     /// P(X >= c): small when the treatment is better.
-    pub p_exact_greater: f64,
+    pub p_exact_greater: Option<f64>,
     /// P(X <= c): small when the treatment is worse.
-    pub p_exact_less: f64,
+    pub p_exact_less: Option<f64>,
     /// The conditional odds ratio c/b; `None` (infinite) when b = 0.
     pub cond_or: Option<f64>,
     /// Its exact interval, from the Clopper-Pearson limits of c among b + c. An upper end of
@@ -61,12 +63,12 @@ impl McNemar {
         let below = strictly_below(b.min(c), m);
         Self {
             chi2: Some(chi_squared(distance, m)),
-            p_asymptotic: Some(two_sided_normal(distance, m)),
+            p_asymptotic: representable(two_sided_normal(distance, m)),
             chi2_cc: Some(chi_squared(corrected, m)),
-            p_cc: Some(two_sided_normal(corrected, m)),
-            p_exact: Some((2.0 * tail).min(1.0)),
-            p_mid: Some(if b == c { 1.0 } else { tail + below }),
-            p_mid_fagerland: Some(if b == c { 0.5 + below } else { tail + below }),
+            p_cc: representable(two_sided_normal(corrected, m)),
+            p_exact: representable(2.0 * tail),
+            p_mid: representable(if b == c { 1.0 } else { tail + below }),
+            p_mid_fagerland: representable(if b == c { 0.5 + below } else { tail + below }),
         }
     }
 }
@@ -85,12 +87,17 @@ impl DiscordantPairs {
             .zip(of_c)
             .map(|([b_low, b_high], [c_low, c_high])| [odds(c_low, b_high), odds(c_high, b_low)]);
         Some(Self {
-            p_exact_greater: binomial_half_tail(b, m),
-            p_exact_less: binomial_half_tail(c, m),
+            p_exact_greater: representable(binomial_half_tail(b, m)),
+            p_exact_less: representable(binomial_half_tail(c, m)),
             cond_or: odds(c as f64, b as f64),
             cond_or_ci: limits.unwrap_or_default(),
         })
     }
+}
+
+/// Returns a probability of at most 1, or `None` below the range of a double.
+fn representable(p: f64) -> Option<f64> {
+    probability(p).0
 }
 
 /// Returns a ratio, or `None` where it is infinite.

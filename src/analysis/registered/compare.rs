@@ -79,8 +79,21 @@ impl Made<'_> {
         Pairs::of(self.cells, self.compared, estimand, tasks).unwrap_or_default()
     }
 
-    /// Makes the registered test of values.
+    /// Makes the registered test of values. A p that is smaller than a double can be is the smallest one.
     pub(super) fn test(&self, pairs: &Pairs) -> Tested {
+        let tested = self.test_as_is(pairs);
+        let is_below = tested.flag == Some(Flag::BelowRange) || tested.p == Some(0.0);
+        Tested {
+            p: tested
+                .p
+                .filter(|_| !is_below)
+                .or(is_below.then_some(f64::MIN_POSITIVE)),
+            flag: is_below.then_some(Flag::BelowRange).or(tested.flag),
+            ..tested
+        }
+    }
+
+    fn test_as_is(&self, pairs: &Pairs) -> Tested {
         let test = |pairs: &Pairs| {
             let better = self.outcome().better;
             let (resamples, streams) = (self.resamples(), &self.streams);

@@ -1,10 +1,12 @@
 //! Results of task values given directly: slots of tasks, or paired numbers.
 use serde::Serialize;
 
-use super::Settings;
 use super::measure::NumericEffect;
-use super::outcome::{Effect, ExactBootstrap, Sensitivity};
+use super::outcome::{Effect, EstimandRow, ExactBootstrap, Sensitivity};
+use super::tables::{McNemarTables, RateIntervals};
 use crate::analysis::numbers::PairedNumbers;
+use crate::analysis::paired_table::{PairedCounts, PairedTable};
+use crate::analysis::proportion::proportion_intervals;
 use crate::analysis::repeats::Repeats;
 use crate::analysis::signed_rank::{SignedRank, ZeroMethod};
 use crate::analysis::values::{BinaryOutcome, Estimand, PairedShares};
@@ -22,6 +24,8 @@ pub struct TaskResults {
     pub bound_low: TaskRow,
     /// Missing slots count towards the treatment's rate.
     pub bound_high: TaskRow,
+    /// The paired tables.
+    pub mcnemar: McNemarTables,
     /// What k repeats of a task say; `null` when a task has more successes than slots.
     pub pass_k: Option<Repeats>,
 }
@@ -66,27 +70,51 @@ pub struct PairResults {
     pub wilcoxon_pratt: SignedRank,
 }
 
+/// The results of a paired table given by its counts.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CountResults {
+    /// The tests and intervals of the table.
+    #[serde(flatten)]
+    pub table: PairedTable,
+    /// The intervals of the two rates.
+    pub rate_ci: RateIntervals,
+}
+
+impl CountResults {
+    /// Computes the results of tasks on which both succeed, only the reference, only the treatment,
+    /// and neither. `None` when they are more than 2^63 - 1 together.
+    pub fn new(counts: [u64; 4], alpha: f64) -> Option<Self> {
+        let [both, reference_only, treatment_only, neither] = counts;
+        let table = PairedTable::new(
+            PairedCounts::new(both, reference_only, treatment_only, neither)?,
+            alpha,
+        );
+        let rate = |alone| proportion_intervals(both + alone, table.n, alpha);
+        let rate_ci = RateIntervals {
+            a: rate(reference_only),
+            b: rate(treatment_only),
+        };
+        Some(Self { table, rate_ci })
+    }
+}
+
 impl TaskResults {
     /// Computes every row of slots of tasks.
-    pub fn new(outcome: &BinaryOutcome, settings: &Settings<'_>) -> Self {
-        let row = |estimand| TaskRow::new(&outcome.paired(estimand), settings.alpha);
+    pub fn new(outcome: &BinaryOutcome, margins: &[f64], alpha: f64) -> Self {
+        let row = |estimand| TaskRow::new(&outcome.paired(estimand), alpha);
         let drawn = outcome.paired(Estimand::AsDrawn);
-        let drawn_row = TaskRow::new(&drawn, settings.alpha);
+        let drawn_row = TaskRow::new(&drawn, alpha);
         Self {
             as_drawn: TaskDrawn {
-                sensitivity: Sensitivity::new(
-                    &drawn,
-                    &drawn_row.effect.diff,
-                    settings.margins,
-                    settings.alpha,
-                ),
-                bootstrap: ExactBootstrap::new(&drawn, settings.alpha),
+                sensitivity: Sensitivity::new(&drawn, &drawn_row.effect.diff, margins, alpha),
+                bootstrap: ExactBootstrap::new(&drawn, alpha),
                 row: drawn_row,
             },
             available: row(Estimand::Available),
             complete_blocks: row(Estimand::CompleteBlocks),
             bound_low: row(Estimand::BoundLow),
             bound_high: row(Estimand::BoundHigh),
+            mcnemar: McNemarTables::new(outcome, alpha),
             pass_k: super::repeats(outcome),
         }
     }
@@ -94,7 +122,7 @@ impl TaskResults {
 
 impl TaskRow {
     fn new(shares: &PairedShares, alpha: f64) -> Self {
-        let rates = super::outcome::EstimandRow::new(shares, alpha);
+        let rates = EstimandRow::new(shares, alpha);
         Self {
             n_tasks: rates.n_tasks,
             rate_a: rates.rate_a.mean,
@@ -106,10 +134,10 @@ impl TaskRow {
 
 impl PairResults {
     /// Computes what is reported of paired numbers.
-    pub fn new(pairs: &PairedNumbers, settings: &Settings<'_>) -> Self {
+    pub fn new(pairs: &PairedNumbers, alpha: f64) -> Self {
         let ranked = |zeros| SignedRank::of_values(&pairs.differences, zeros);
         Self {
-            effect: NumericEffect::new(pairs, settings.alpha),
+            effect: NumericEffect::new(pairs, alpha),
             wilcoxon: ranked(ZeroMethod::Wilcoxon),
             wilcoxon_pratt: ranked(ZeroMethod::Pratt),
         }

@@ -2,11 +2,15 @@
 use serde::Serialize;
 
 use super::Settings;
-use crate::analysis::bootstrap::{ClusterExact, TaskIdeal, cluster_exact, task_ideal};
+use crate::analysis::bootstrap::{ClusterExact, Resampled, TaskIdeal, cluster_exact, task_ideal};
 use crate::analysis::confidence_sequence::{EmpiricalBernstein, prpl_eb};
 use crate::analysis::equivalence::Equivalence;
 use crate::analysis::evalue::{SignEvalue, sign_evalue};
 use crate::analysis::mean::{Mean, StandardError};
+use crate::analysis::sequential::{
+    Differences, LookSummary, SequentialDesign, SequentialLook, Sided, Spending, UnderRun,
+    look_summaries, sequential_looks,
+};
 use crate::analysis::sign_flip::SignFlip;
 use crate::analysis::signed_rank::{SignedRank, ZeroMethod};
 use crate::analysis::values::{BinaryOutcome, Estimand, PairedShares};
@@ -102,6 +106,88 @@ pub struct ExactBootstrap {
     /// All draws of whole clusters; absent without clusters, or with fewer than two or too many.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bootstrap_cluster_exact: Option<ClusterExact>,
+}
+
+/// The row of the drawn tasks.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Drawn {
+    /// The rates and the difference.
+    #[serde(flatten)]
+    pub row: EstimandRow,
+    /// The tests beside the primary one.
+    #[serde(flatten)]
+    pub sensitivity: Sensitivity,
+    /// The mean difference of the first tasks of the draw.
+    pub looks: Keyed<LookSummary>,
+}
+
+/// The row of the drawn tasks for the verdicts, which may be primary.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DrawnVerdicts {
+    /// What is computed of every binary outcome.
+    #[serde(flatten)]
+    pub drawn: Drawn,
+    /// The exact bootstraps.
+    #[serde(flatten)]
+    pub bootstrap: ExactBootstrap,
+    /// The mean difference over resampled clusters; absent without clusters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bootstrap_cluster_mc: Option<Resampled>,
+    /// Two looks that share alpha by O'Brien and Fleming's rule; `null` when they cannot.
+    #[serde(rename = "sequential_obf_0.5_1.0")]
+    pub sequential: Option<Vec<SequentialLook>>,
+}
+
+/// The fractions of the draw that are summarised.
+const LOOKS: [f64; 4] = [0.25, 0.5, 0.75, 1.0];
+/// The fractions of the draw that are tested in turn.
+const TESTED_LOOKS: [f64; 2] = [0.5, 1.0];
+
+impl Drawn {
+    pub(super) fn new(shares: &PairedShares, settings: &Settings<'_>) -> Self {
+        let row = EstimandRow::new(shares, settings.alpha);
+        let Settings { margins, alpha, .. } = *settings;
+        Self {
+            sensitivity: Sensitivity::new(shares, &row.effect.diff, margins, alpha),
+            looks: with_differences(shares, |differences| look_summaries(differences, &LOOKS)),
+            row,
+        }
+    }
+}
+
+impl DrawnVerdicts {
+    pub(super) fn new(shares: &PairedShares, settings: &Settings<'_>) -> Self {
+        let design = SequentialDesign {
+            fractions: TESTED_LOOKS.to_vec(),
+            spending: Spending::Obf,
+            alpha: settings.alpha,
+            sided: Sided::Two,
+            under_run: UnderRun::SpendToT,
+        };
+        let (clusters, planned) = (shares.clusters(), shares.task_count());
+        let looks = |differences: Differences<'_>| {
+            sequential_looks(&design, differences, clusters, planned).ok()
+        };
+        let path = "resolved.as_drawn.bootstrap_cluster_mc";
+        Self {
+            drawn: Drawn::new(shares, settings),
+            bootstrap: ExactBootstrap::new(shares, settings.alpha),
+            bootstrap_cluster_mc: settings.resampling.shares_by_cluster(
+                path,
+                shares,
+                settings.alpha,
+            ),
+            sequential: with_differences(shares, looks),
+        }
+    }
+}
+
+/// Gives the differences exactly, or as doubles where 64 bits do not hold them.
+fn with_differences<T>(shares: &PairedShares, read: impl FnOnce(Differences<'_>) -> T) -> T {
+    match shares.differences() {
+        Some(exact) => read(Differences::Exact(&exact)),
+        None => read(Differences::Real(&shares.difference_values())),
+    }
 }
 
 impl EstimandRow {
@@ -201,10 +287,10 @@ impl<D> BinaryResults<D> {
     /// Computes every row of an outcome; `drawn` makes the row of the drawn tasks.
     pub fn new(
         outcome: &BinaryOutcome,
-        settings: &Settings<'_>,
+        alpha: f64,
         drawn: impl FnOnce(&PairedShares) -> D,
     ) -> Self {
-        let row = |estimand| EstimandRow::new(&outcome.paired(estimand), settings.alpha);
+        let row = |estimand| EstimandRow::new(&outcome.paired(estimand), alpha);
         let (bound_low, bound_high) = (row(Estimand::BoundLow), row(Estimand::BoundHigh));
         Self {
             as_drawn: drawn(&outcome.paired(Estimand::AsDrawn)),

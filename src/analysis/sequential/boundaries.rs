@@ -283,12 +283,7 @@ mod tests {
     fn three_looks_stop_as_often_as_simpsons_rule_says() {
         let schedules = [[0.5, 0.51, 0.9], [0.2, 0.98, 1.0]];
         for fractions in schedules {
-            for (sided, drift) in [
-                (Sided::Two, 0.0),
-                (Sided::One, 0.0),
-                (Sided::Two, 2.5),
-                (Sided::One, 3.0),
-            ] {
+            for (sided, drift) in [(Sided::Two, 0.0), (Sided::One, 3.0)] {
                 let solved = solve(&design(&fractions, Spending::Pocock, 0.04, sided)).unwrap();
                 let z: Vec<f64> = solved.boundaries.z.iter().map(|z| z.unwrap()).collect();
                 let low = if sided == Sided::Two {

@@ -111,7 +111,10 @@ pub fn sequential_looks(
 
 /// Returns the mean difference of the first tasks at each fraction of the draw, keyed by it.
 pub fn look_summaries(differences: Differences<'_>, fractions: &[f64]) -> Keyed<LookSummary> {
-    let summaries = fractions.iter().filter_map(|fraction| {
+    let within_draw = fractions
+        .iter()
+        .filter(|fraction| (0.0..=1.0).contains(*fraction));
+    let summaries = within_draw.filter_map(|fraction| {
         let n = look_size(*fraction, differences.count());
         let mean = differences.first(n)?.mean(None, ALPHA_UNUSED);
         let summary = LookSummary {

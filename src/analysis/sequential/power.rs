@@ -16,7 +16,8 @@ const ROOT_STEPS_MAX: u32 = 200;
 /// The operating characteristics of a design, with its boundaries.
 ///
 /// Drift is the mean of the statistic at fraction 1. Power is the probability to stop on the
-/// upper side. Each is None when no look can reject.
+/// upper side. Each is None when no drift below 1e100 gives that power: no look can reject, or a
+/// first look that nearly no information reaches stops on the other side too often.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SequentialOperation {
     /// The spending function, and its rho (null where it has none).
@@ -74,8 +75,7 @@ impl From<Spending> for SpendingName {
 
 /// Returns what a design yields.
 ///
-/// Refuses as [`boundaries`](super::boundaries()) does. Figures are None with
-/// `unreachable_boundary` when no look can reject.
+/// Refuses as [`boundaries`](super::boundaries()) does.
 pub fn operation(design: &SequentialDesign) -> Result<SequentialOperation, Flag> {
     let solved = solve(design)?;
     let drift80 = drift_for_power(&solved, 0.8);
@@ -99,7 +99,10 @@ pub fn operation(design: &SequentialDesign) -> Result<SequentialOperation, Flag>
         inflation80: drift80.and_then(|drift| inflation(drift, solved.alpha_per_side, 0.8)),
         exit_upper_power80: exits.map(|exits| exits.iter().map(|exit| exit.upper).collect()),
         expected_information_power80: expected,
-        flag: drift80.is_none().then_some(Flag::UnreachableBoundary),
+        flag: drift80
+            .and(drift90)
+            .is_none()
+            .then_some(Flag::UnreachablePower),
         boundaries: solved.boundaries,
     })
 }

@@ -17,7 +17,7 @@ pub enum Spending {
 
 impl Spending {
     /// Returns what has been spent of `alpha`, one side's, when a fraction `t` in (0, 1] is closed.
-    pub fn spent(self, alpha: f64, t: f64) -> Option<f64> {
+    pub(super) fn spent(self, alpha: f64, t: f64) -> Option<f64> {
         match self {
             Self::Obf => {
                 let z = -normal_quantile(alpha / 2.0)?;
@@ -32,7 +32,7 @@ impl Spending {
     ///
     /// Written without the cancellation that the difference of two sums spent has when the looks
     /// are close or rho is small.
-    pub fn spent_between(self, alpha: f64, before: f64, t: f64) -> Option<f64> {
+    pub(super) fn spent_between(self, alpha: f64, before: f64, t: f64) -> Option<f64> {
         if before == 0.0 {
             return self.spent(alpha, t);
         }

@@ -20,8 +20,10 @@ const Z_LOW_ONE_SIDED: f64 = -10.0;
 const NODES_PER_PANEL: u32 = 16;
 // In standard deviations of the kernel; 16 nodes integrate a normal density there to 1e-15.
 const PANEL_WIDTH: f64 = 3.0;
-// Beyond it the normal density is below 1e-313.
-const KERNEL_REACH: f64 = 38.0;
+// Beyond it the normal density and its tail are below 1e-313.
+const NORMAL_REACH: f64 = 38.0;
+// Paths that leave a short step by more standard deviations than this add nothing to its density.
+const STEP_REACH: f64 = 12.0;
 
 /// The density of the statistic at a look on the region where the trial goes on.
 struct Continuing {
@@ -86,12 +88,9 @@ impl Walk {
             return normal_density(z);
         };
         let step = Step::between(last.fraction, fraction);
-        let sum: f64 = last
-            .masses
-            .iter()
-            .map(|mass| mass.weight * normal_density(step.distance(mass.x, z)))
-            .sum();
-        sum * step.scale_to
+        let density_of = |mass: &Node| mass.weight * normal_density(step.distance(mass.x, z));
+        let near = step.near(&last.masses, z).iter();
+        near.map(density_of).fold(0.0, |sum, density| sum + density) * step.scale_to
     }
 
     /// Returns the probability under no effect that the statistic of the look at `fraction` is at
@@ -113,14 +112,19 @@ impl Walk {
         let step = Step::between(before.fraction, fraction);
         let shift = drift * (fraction - before.fraction).sqrt();
         let mean = drift * before.fraction.sqrt();
-        let (mut upper, mut lower) = (0.0, 0.0);
-        for mass in &before.masses {
-            let weight = mass.weight * likelihood_ratio(mass.x, mean);
-            upper += weight * normal_sf(step.distance(mass.x, boundary) - shift);
-            if self.two_sided {
-                lower += weight * normal_sf(shift - step.distance(mass.x, -boundary));
-            }
-        }
+        let from = |mass: &Node| mass.weight * likelihood_ratio(mass.x, mean);
+        let above = |mass: &Node| step.distance(mass.x, boundary) - shift;
+        let below = |mass: &Node| shift - step.distance(mass.x, -boundary);
+        let start = before
+            .masses
+            .partition_point(|mass| above(mass) > NORMAL_REACH);
+        let upper = before.masses.iter().skip(start);
+        let upper = upper.fold(0.0, |sum, mass| sum + from(mass) * normal_sf(above(mass)));
+        let end = before
+            .masses
+            .partition_point(|mass| below(mass) <= NORMAL_REACH);
+        let lower = before.masses.iter().take(end).filter(|_| self.two_sided);
+        let lower = lower.fold(0.0, |sum, mass| sum + from(mass) * normal_sf(below(mass)));
         self.sided(upper, lower)
     }
 
@@ -147,6 +151,18 @@ impl Step {
         }
     }
 
+    /// Returns the masses, ascending, from which a path to `z` is not negligible.
+    ///
+    /// Against a short step the earlier density is nearly level, so only masses near `z` count;
+    /// a long step may start far out in the tails.
+    fn near<'a>(&self, masses: &'a [Node], z: f64) -> &'a [Node] {
+        let deviation = 1.0 / self.scale_to;
+        let reach = (STEP_REACH + Z_MAX * deviation).min(NORMAL_REACH);
+        let start = masses.partition_point(|mass| self.distance(mass.x, z) > reach);
+        let end = masses.partition_point(|mass| self.distance(mass.x, z) >= -reach);
+        masses.get(start..end).unwrap_or_default()
+    }
+
     /// Returns how many standard deviations of the increment lead from `x` to `z`.
     fn distance(&self, x: f64, z: f64) -> f64 {
         z * self.scale_to - x * self.scale_from
@@ -155,7 +171,7 @@ impl Step {
 
 fn normal_density(z: f64) -> f64 {
     const INVERSE_SQRT_TAU: f64 = 0.398_942_280_401_432_7;
-    if z.abs() > KERNEL_REACH {
+    if z.abs() > NORMAL_REACH {
         return 0.0;
     }
     INVERSE_SQRT_TAU * libm::exp(-0.5 * z * z)

@@ -5,6 +5,7 @@
 //! fraction, or, where both parameters are large and the fraction slow, by quadrature.
 
 use core::f64::consts::{PI, TAU};
+use core::ops::RangeInclusive;
 
 use super::gamma::{beta_stirling_error, log_excess};
 
@@ -15,7 +16,7 @@ const FRACTION_TERMS: u32 = 20_000;
 /// Steps of a quantile: Newton needs some ten, bisection alone 64.
 const QUANTILE_STEPS: usize = 200;
 /// The parameters between which the law is computed; counts reach 2^64.
-pub(super) const PARAMETERS: core::ops::RangeInclusive<f64> = 1e-6..=1e20;
+const PARAMETERS: RangeInclusive<f64> = 1e-6..=1e20;
 /// Beyond these logits x or 1 - x is 0.
 const LOGIT_MAX: f64 = 745.0;
 
@@ -31,6 +32,7 @@ pub(super) struct Point {
     pub(super) lambda: f64,
 }
 
+/// A tail of the law.
 #[derive(Clone, Copy)]
 enum Side {
     Lower,
@@ -46,7 +48,8 @@ pub(super) struct Tails {
 
 /// Returns P(X <= x) of the beta law, the regularised incomplete beta function.
 ///
-/// Parameters from 1e-6 to 1e20; beyond, NaN.
+/// Parameters from 1e-6 to 1e20; beyond, NaN. As accurate as if x were off by one rounding, which
+/// shows where a parameter exceeds 1e12.
 pub fn beta_cdf(x: f64, a: f64, b: f64) -> f64 {
     if !in_domain(a, b) || x.is_nan() {
         return f64::NAN;
@@ -60,14 +63,16 @@ pub fn beta_cdf(x: f64, a: f64, b: f64) -> f64 {
     Point::new(x, 1.0 - x, a, b).tails().lower
 }
 
-/// Returns the x with P(X <= x) = `p` of the beta law, or `None` unless 0 < `p` < 1 and 1e-6 <= a, b <= 1e20.
+/// Returns the x with P(X <= x) = `p` of the beta law.
+///
+/// `None` unless 0 < `p` < 1 and both parameters lie between 1e-6 and 1e20.
 pub fn beta_quantile(p: f64, a: f64, b: f64) -> Option<f64> {
     quantile(p, Side::Lower, a, b)
 }
 
-/// Returns the x with P(X > x) = `p` of the beta law, or `None` unless 0 < `p` < 1 and 1e-6 <= a, b <= 1e20.
+/// Returns the x with P(X > x) = `p` of the beta law.
 ///
-/// The other end of [`beta_quantile`], for a `p` too small to be taken from 1.
+/// `None` unless 0 < `p` < 1 and both parameters lie between 1e-6 and 1e20. The other end of [`beta_quantile`], for a `p` too small to be taken from 1.
 pub fn beta_upper_quantile(p: f64, a: f64, b: f64) -> Option<f64> {
     quantile(p, Side::Upper, a, b)
 }
@@ -138,7 +143,7 @@ impl Tails {
 }
 
 impl Point {
-    pub(super) fn new(x: f64, y: f64, a: f64, b: f64) -> Self {
+    fn new(x: f64, y: f64, a: f64, b: f64) -> Self {
         Self {
             a,
             b,

@@ -113,7 +113,7 @@ impl Cells<'_> {
         self.check_claim(scored, false_claim, implied, resolved);
         Run {
             scored,
-            reason: self.cell("reason").to_owned(),
+            reason: self.trimmed("reason"),
             resolved,
             claimed,
             false_claim: false_claim.or(implied),

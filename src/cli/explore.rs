@@ -1,0 +1,170 @@
+//! `analyze` of what people bring: a table of runs, counts, tasks or numbers. Nobody registered it.
+
+use std::num::NonZeroU64;
+use std::path::Path;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::analyze::threads;
+use super::args::{Analyze, Explored};
+use super::input;
+use super::reply::{Failure, Reply};
+use crate::analysis::defect::{Defect, Defects};
+use crate::analysis::given;
+use crate::analysis::results::cases::CountResults;
+use crate::analysis::results::resampling::Resampling;
+use crate::analysis::results::{Results, Settings};
+use crate::analysis::table::{Reading, Table};
+use crate::report::exploratory;
+use crate::units::Digest;
+
+/// The most bytes of a table or of cases.
+const TABLE_MAX: usize = 1 << 30;
+/// The form of what `--json` prints.
+const SCHEMA: &str = "prereg-exploratory/1";
+/// What every answer here is stamped with.
+const STAMP: &str = "exploratory, not registered";
+/// The level where none was registered.
+const ALPHA: f64 = 0.05;
+/// The margins at which equivalence of shares is looked at.
+const MARGINS: &[f64] = &[0.05, 0.1];
+/// What a success may be worth in USD, where nobody says.
+const WORTHS: &[f64] = &[1.0, 10.0, 50.0, 200.0];
+/// How many resamples are drawn where nobody says.
+const RESAMPLES: NonZeroU64 = NonZeroU64::new(9_999).unwrap();
+
+/// Computes what the arguments name.
+pub(super) fn explore(args: &Analyze, what: &Explored<'_>) -> Result<Reply, Failure> {
+    match what {
+        Explored::Table(path) => table(args, path),
+        Explored::Counts(counts) => {
+            let found = CountResults::new(**counts, ALPHA).ok_or_else(|| Failure::Usage {
+                code: "counts",
+                message: "the counts add up to more than 2^63 - 1 tasks".to_owned(),
+            })?;
+            said(json!({ "expect": value(&found.table)?, "rate_ci": value(&found.rate_ci)? }))
+        }
+        Explored::Tasks(path) => {
+            let text = read(path)?;
+            said(value(
+                &given::tasks(&text, ALPHA).map_err(|slip| unreadable(path, slip))?,
+            )?)
+        }
+        Explored::Numbers(path) => {
+            let text = read(path)?;
+            said(value(
+                &given::numbers(&text, ALPHA).map_err(|slip| unreadable(path, slip))?,
+            )?)
+        }
+    }
+}
+
+/// Compares two arms of a table of runs.
+fn table(args: &Analyze, path: &Path) -> Result<Reply, Failure> {
+    let text = read(path)?;
+    let file = path.display().to_string();
+    let refuse = |defects| Failure::Table {
+        file: file.clone(),
+        defects,
+    };
+    let one = |defect: Defect| {
+        refuse(Defects {
+            listed: vec![defect],
+            unlisted: 0,
+        })
+    };
+    let cluster = match args.cluster.as_deref() {
+        Some("none") => None,
+        None => has_cluster(&text).then_some("cluster"),
+        named => named,
+    };
+    let reading = Reading {
+        cluster,
+        repeats: args.repeats,
+    };
+    let table = Table::read(&text, reading).map_err(refuse)?;
+    let (reference, treatment) = (said_arm(&args.reference), said_arm(&args.treatment));
+    let comparison = table.compare(reference, treatment).map_err(one)?;
+    let digest = Digest::of(&[text.as_bytes()]);
+    let worths = if args.worth.is_empty() {
+        WORTHS
+    } else {
+        &args.worth
+    };
+    let settings = Settings {
+        alpha: ALPHA,
+        margins: MARGINS,
+        lambdas: worths,
+        time_limit_s: args.limit,
+        resampling: Resampling {
+            registration_hash: &digest.to_string(),
+            resamples: args.resamples.unwrap_or(RESAMPLES),
+            threads: threads(),
+        },
+    };
+    let results = Results::new(&comparison, &settings).map_err(one)?;
+    let text = exploratory::page(&exploratory::Explored {
+        file: &file,
+        digest,
+        cluster,
+        comparison: &comparison,
+        results: &results,
+    });
+    let json = json!({
+        "schema": SCHEMA,
+        "stamp": STAMP,
+        "dataset": path.file_name().map(|name| name.to_string_lossy()),
+        "sha256": digest,
+        "reference": reference,
+        "treatment": treatment,
+        "k": table.repeats(),
+        "alpha": ALPHA,
+        "cluster": cluster,
+        "order": table.order(),
+        "unread_columns": table.unread(),
+        "direction": "treatment minus reference",
+        "results": value(&results)?,
+    });
+    Ok(Reply::done(text, json))
+}
+
+/// Returns an arm; the command line has seen that it was named.
+fn said_arm(arm: &Option<String>) -> &str {
+    arm.as_deref().unwrap_or_default()
+}
+
+/// Says whether the header of a table has a column of clusters.
+fn has_cluster(text: &str) -> bool {
+    let header = text.trim_start_matches('\u{feff}').lines().next();
+    let mut columns = header.unwrap_or_default().split(',');
+    columns.any(|column| column.trim_matches('"') == "cluster")
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
+    let bytes = input::bytes(path, TABLE_MAX).map_err(|slip| input::defect(path, "", slip))?;
+    input::text_of(path, bytes)
+}
+
+fn unreadable(path: &Path, slip: String) -> Failure {
+    use crate::protocol::defect::{Code, Defect, Place};
+    input::defect(path, "", Defect::new(Code::Syntax, Place::File, slip))
+}
+
+/// Says results whose keys are their text.
+fn said(results: Value) -> Result<Reply, Failure> {
+    let mut lines = vec![format!("{STAMP}\n")];
+    exploratory::lines(&results, &mut String::new(), &mut lines);
+    let mut json = json!({ "schema": SCHEMA, "stamp": STAMP, "alpha": ALPHA });
+    if let (Some(json), Value::Object(results)) = (json.as_object_mut(), results) {
+        json.extend(results);
+    }
+    Ok(Reply::done(lines.concat(), json))
+}
+
+fn value(of: &impl Serialize) -> Result<Value, Failure> {
+    serde_json::to_value(of).map_err(|error| Failure::Fault {
+        code: "output",
+        message: error.to_string(),
+    })
+}
