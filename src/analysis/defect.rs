@@ -48,6 +48,12 @@ pub enum DefectCode {
     TwoPositions,
     /// Two tasks have the same position.
     SharedPosition,
+    /// The text is not JSON of the form asked for.
+    UnreadableJson,
+    /// A task has more or fewer slots, or a list more or fewer entries, than there should be.
+    SlotCount,
+    /// Some tasks have a cluster and some have none.
+    MissingCluster,
     /// The compared arm is not in the table.
     UnknownArm,
     /// The reference and the treatment are the same arm.

@@ -16,6 +16,7 @@ pub mod confidence_sequence;
 pub mod controls;
 pub mod cost_effectiveness;
 pub mod defect;
+pub mod direct;
 pub mod equivalence;
 pub mod evalue;
 mod flag;

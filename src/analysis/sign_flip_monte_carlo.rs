@@ -4,12 +4,10 @@
 //! the count. p = (1 + count) / (1 + B) never falls below 1 / (1 + B) (Davison and Hinkley 1997, 4.2.5).
 
 use std::num::NonZeroU64;
-use std::ops::Add;
 
 use serde::Serialize;
 
 use super::flag::Flag;
-use super::lattice::Lattice;
 use super::moments::exponent_of;
 use super::stream::Streams;
 use super::summation::sum;
@@ -32,19 +30,7 @@ pub struct SignFlipMonteCarlo {
 }
 
 impl SignFlipMonteCarlo {
-    /// Samples sign patterns of exact differences; ties with the observed sum are exact.
-    pub fn of_lattice(differences: &Lattice, resamples: NonZeroU64, streams: &Streams) -> Self {
-        let values: Vec<i128> = differences.values.iter().map(|&v| i128::from(v)).collect();
-        let observed: i128 = values.iter().sum();
-        let kept = KeptSums::new(&values, 0);
-        Self::new(values.len(), resamples, |replicate| {
-            // The sum with flips is what is kept, less what is flipped: the rest of the total.
-            let flipped = 2 * kept.draw(streams, replicate) - observed;
-            flipped.abs() >= observed.abs()
-        })
-    }
-
-    /// Samples sign patterns of differences given as doubles.
+    /// Samples B sign patterns of differences given as doubles; the time grows with B.
     ///
     /// A sum within n 2^-52 of the total magnitude of the observed one is a tie.
     pub fn of_values(differences: &[f64], resamples: NonZeroU64, streams: &Streams) -> Self {
@@ -63,8 +49,9 @@ impl SignFlipMonteCarlo {
         let observed = sum(values.iter().copied());
         let magnitude: f64 = values.iter().map(|value| value.abs()).sum();
         let tie = values.len() as f64 * f64::EPSILON * magnitude;
-        let kept = KeptSums::new(&values, 0.0);
+        let kept = KeptSums::new(&values);
         Self::new(values.len(), resamples, |replicate| {
+            // What is kept counts, what is flipped counts against: twice the kept less all of it.
             let flipped = 2.0 * kept.draw(streams, replicate) - observed;
             flipped.abs() >= observed.abs() - tie
         })
@@ -101,24 +88,21 @@ impl SignFlipMonteCarlo {
 
 /// For each four tasks in turn, the sums of every subset of them: four signs are one look-up.
 #[derive(Clone, Debug)]
-struct KeptSums<T> {
-    tables: Vec<Vec<T>>,
-    zero: T,
+struct KeptSums {
+    tables: Vec<Vec<f64>>,
 }
 
-impl<T: Add<Output = T> + Copy> KeptSums<T> {
-    fn new(values: &[T], zero: T) -> Self {
-        let tables = values
-            .chunks(4)
-            .map(|values| subset_sums(values, zero))
-            .collect();
-        Self { tables, zero }
+impl KeptSums {
+    fn new(values: &[f64]) -> Self {
+        Self {
+            tables: values.chunks(4).map(subset_sums).collect(),
+        }
     }
 
     /// Returns the sum of the tasks that keep their sign in a replicate.
-    fn draw(&self, streams: &Streams, replicate: u64) -> T {
+    fn draw(&self, streams: &Streams, replicate: u64) -> f64 {
         let mut stream = streams.replicate(replicate);
-        let mut kept = self.zero;
+        let mut kept = 0.0;
         for tables in self.tables.chunks(16) {
             let mut signs = stream.next_word();
             for table in tables {
@@ -133,10 +117,10 @@ impl<T: Add<Output = T> + Copy> KeptSums<T> {
 }
 
 /// Returns the sum of every subset; bit i of the index says whether value i is in it.
-fn subset_sums<T: Add<Output = T> + Copy>(values: &[T], zero: T) -> Vec<T> {
-    let mut sums = vec![zero];
+fn subset_sums(values: &[f64]) -> Vec<f64> {
+    let mut sums = vec![0.0];
     for &value in values {
-        let with: Vec<T> = sums.iter().map(|&sum| sum + value).collect();
+        let with: Vec<f64> = sums.iter().map(|&sum| sum + value).collect();
         sums.extend(with);
     }
     sums

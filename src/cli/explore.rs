@@ -46,17 +46,24 @@ pub(super) fn explore(args: &Analyze, what: &Explored<'_>) -> Result<Reply, Fail
             said(json!({ "expect": value(&found.table)?, "rate_ci": value(&found.rate_ci)? }))
         }
         Explored::Tasks(path) => {
-            let text = read(path)?;
-            said(value(
-                &given::tasks(&text, ALPHA).map_err(|slip| unreadable(path, slip))?,
-            )?)
+            let found = given::tasks(&read(path)?, ALPHA);
+            said(value(&found.map_err(|defect| refused(path, defect))?)?)
         }
         Explored::Numbers(path) => {
-            let text = read(path)?;
-            said(value(
-                &given::numbers(&text, ALPHA).map_err(|slip| unreadable(path, slip))?,
-            )?)
+            let found = given::numbers(&read(path)?, ALPHA);
+            said(value(&found.map_err(|defect| refused(path, defect))?)?)
         }
+    }
+}
+
+/// Makes the failure of one fault of a file.
+fn refused(path: &Path, defect: Defect) -> Failure {
+    Failure::Table {
+        file: path.display().to_string(),
+        defects: Defects {
+            listed: vec![defect],
+            unlisted: 0,
+        },
     }
 }
 
@@ -64,16 +71,7 @@ pub(super) fn explore(args: &Analyze, what: &Explored<'_>) -> Result<Reply, Fail
 fn table(args: &Analyze, path: &Path) -> Result<Reply, Failure> {
     let text = read(path)?;
     let file = path.display().to_string();
-    let refuse = |defects| Failure::Table {
-        file: file.clone(),
-        defects,
-    };
-    let one = |defect: Defect| {
-        refuse(Defects {
-            listed: vec![defect],
-            unlisted: 0,
-        })
-    };
+    let one = |defect| refused(path, defect);
     let cluster = match args.cluster.as_deref() {
         Some("none") => None,
         None => has_cluster(&text).then_some("cluster"),
@@ -83,7 +81,10 @@ fn table(args: &Analyze, path: &Path) -> Result<Reply, Failure> {
         cluster,
         repeats: args.repeats,
     };
-    let table = Table::read(&text, reading).map_err(refuse)?;
+    let table = Table::read(&text, reading).map_err(|defects| Failure::Table {
+        file: file.clone(),
+        defects,
+    })?;
     let (reference, treatment) = (said_arm(&args.reference), said_arm(&args.treatment));
     let comparison = table.compare(reference, treatment).map_err(one)?;
     let digest = Digest::of(&[text.as_bytes()]);
@@ -144,11 +145,6 @@ fn has_cluster(text: &str) -> bool {
 fn read(path: &Path) -> Result<String, Failure> {
     let bytes = input::bytes(path, TABLE_MAX).map_err(|slip| input::defect(path, "", slip))?;
     input::text_of(path, bytes)
-}
-
-fn unreadable(path: &Path, slip: String) -> Failure {
-    use crate::protocol::defect::{Code, Defect, Place};
-    input::defect(path, "", Defect::new(Code::Syntax, Place::File, slip))
 }
 
 /// Says results whose keys are their text.

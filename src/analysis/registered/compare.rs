@@ -82,7 +82,10 @@ impl Made<'_> {
     /// Makes the registered test of values. A p that is smaller than a double can be is the smallest one.
     pub(super) fn test(&self, pairs: &Pairs) -> Tested {
         let tested = self.test_as_is(pairs);
-        let is_below = tested.flag == Some(Flag::BelowRange) || tested.p == Some(0.0);
+        let is_below = match tested.p {
+            None => tested.flag == Some(Flag::BelowRange),
+            Some(p) => p == 0.0,
+        };
         Tested {
             p: tested
                 .p

@@ -3,6 +3,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::super::comparison::{ArmRuns, Run};
 use super::super::defect::{Defect, DefectCode, Defects, excerpt};
+use super::super::direct::dense;
 use super::{REPEATS_MAX, Reading, Row};
 
 /// The contents of a table in draw order.
@@ -175,15 +176,4 @@ fn arm_runs(arm: &str, rows: &[Row], place: &HashMap<&str, usize>) -> ArmRuns {
 fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let mut seen = HashSet::new();
     names.filter(|&name| seen.insert(name)).collect()
-}
-
-/// Numbers names densely as they first appear.
-fn dense<'a>(names: impl Iterator<Item = &'a str>) -> Vec<usize> {
-    let mut numbers = HashMap::new();
-    names
-        .map(|name| {
-            let next = numbers.len();
-            *numbers.entry(name).or_insert(next)
-        })
-        .collect()
 }
