@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use super::analyze::registered_answer;
 use super::args::Run;
 use super::exit::Exit;
 use super::looks;
@@ -21,6 +22,7 @@ use crate::engine::command::Action;
 use crate::engine::refusal::Refusal;
 use crate::engine::rules::Rules;
 use crate::protocol::model::CauseWord;
+use crate::report::answer;
 use crate::report::tally::Tally;
 use crate::runner::process::SpawnFault;
 use crate::runner::session::{self, Brake, End, Session};
@@ -290,9 +292,13 @@ fn finished(
     let head = store.head()?;
     let line = results::slots_line(&tally);
     let (scored, rest) = line.split_once(';').unwrap_or((&line, ""));
+    let answer = match with_table {
+        true => answer_lines(store)?,
+        false => String::new(),
+    };
     let text = if with_table {
         format!(
-            "complete    {scored}{after};{rest}\n{}\n{}  {:<10}  {} {}   {}\n\nprereg verify {}      derive every decision again\n",
+            "complete    {scored}{after};{rest}\n{}\n{}{answer}  {:<10}  {} {}   {}\n\nprereg verify {}      derive every decision again\n",
             results::failed_controls(&tally.controls).unwrap_or_default(),
             results::table(&tally),
             "head",
@@ -306,6 +312,16 @@ fn finished(
     };
     let json = json!({ "state": "complete", "tally": tally, "head": head, "record": record.display().to_string() });
     Ok(Reply::done(text, json))
+}
+
+/// Says the registered answer; nothing where no analysis is registered.
+fn answer_lines(store: &mut Store) -> Result<String, Failure> {
+    let rules = rules_of(store)?;
+    if rules.protocol().analysis.is_none() {
+        return Ok(String::new());
+    }
+    let (_, answer) = registered_answer(store)?;
+    Ok(format!("\n{}\n", answer::paragraph(&answer)))
 }
 
 /// Says that nothing is left to start until tasks are appended to the draw; outcomes stay sealed.
@@ -360,10 +376,11 @@ fn pilot_done(store: &mut Store) -> Result<Reply, Failure> {
 fn over(store: &mut Store, record: &Path, code: &str, why: &str) -> Result<Reply, Failure> {
     let (tally, head) = (count(store)?, store.head()?);
     let text = format!(
-        "stopped     {code}: {why}; {}\n{}\n{}  {:<10}  {} {}   {}\n",
+        "stopped     {code}: {why}; {}\n{}\n{}{}  {:<10}  {} {}   {}\n",
         results::slots_line(&tally),
         results::failed_controls(&tally.controls).unwrap_or_default(),
         results::table(&tally),
+        answer_lines(store)?,
         "head",
         head.seq,
         head.digest.short(),

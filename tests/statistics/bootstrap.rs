@@ -328,6 +328,6 @@ fn cost_per_resolved_task_and_its_plane_agree_with_the_references() {
         &expected["cost_per_resolved_ratio_bootstrap"],
     );
     let plane: Vec<[f64; 2]> = rows.iter().map(|[cb, b, ca, a]| [b - a, cb - ca]).collect();
-    let ours = serde_json::to_value(quadrants(&plane, plan(&streams, 20_000))).unwrap();
+    let ours = serde_json::to_value(quadrants(&plane, plan(&streams, 100_000))).unwrap();
     assert_close("quadrants", &ours, &expected["quadrants_bootstrap"]);
 }

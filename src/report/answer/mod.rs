@@ -8,5 +8,5 @@ mod page;
 mod sentence;
 
 pub use numbers::{p_value, rounded};
-pub use page::{Conduct, Study, page};
+pub use page::{Conduct, Study, page, paragraph};
 pub use sentence::sentence;

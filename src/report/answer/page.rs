@@ -38,8 +38,7 @@ const WIDTH: usize = 78;
 
 /// Returns the page.
 pub fn page(study: &Study<'_>, answer: &Answer, conduct: &Conduct) -> String {
-    let mut page = String::new();
-    paragraph(&mut page, "answer", &sentence(answer));
+    let mut page = paragraph(answer);
     flow(&mut page, answer);
     for compared in &answer.primary {
         comparison(&mut page, answer, compared);
@@ -61,6 +60,13 @@ pub fn page(study: &Study<'_>, answer: &Answer, conduct: &Conduct) -> String {
     page
 }
 
+/// Returns the answer in one paragraph.
+pub fn paragraph(answer: &Answer) -> String {
+    let mut text = String::new();
+    wrapped(&mut text, "answer", &sentence(answer));
+    text
+}
+
 /// Writes a heading of one line.
 fn heading(page: &mut String, word: &str, text: &str) {
     if !page.is_empty() {
@@ -76,7 +82,7 @@ fn line(page: &mut String, name: &str, text: &str) {
 }
 
 /// Writes a paragraph, wrapped between words.
-fn paragraph(page: &mut String, word: &str, text: &str) {
+fn wrapped(page: &mut String, word: &str, text: &str) {
     let mut lines: Vec<String> = vec![String::new()];
     for part in text.split_whitespace() {
         let room = WIDTH - 12;
@@ -155,10 +161,10 @@ fn arm_flow(arm: &ArmFlow) -> String {
 
 fn comparison(page: &mut String, answer: &Answer, compared: &Compared) {
     page.push('\n');
-    paragraph(page, &compared.id, &effect(answer, compared));
+    wrapped(page, &compared.id, &effect(answer, compared));
     let said = conclusion(answer, compared);
     let said = said.unwrap_or_else(|| "descriptive: it decides nothing".to_owned());
-    paragraph(page, "", &said);
+    wrapped(page, "", &said);
     if compared.p_adjusted != compared.p
         && let Some(p) = compared.p_adjusted
     {

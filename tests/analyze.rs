@@ -1,0 +1,339 @@
+//! `analyze`: the registered answer, derived again by hand; what it refuses; tables that nobody registered.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::float_arithmetic,
+    reason = "a test stops at the first broken assumption, and computes with what it holds against"
+)]
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use common::{Recipe, Said, Study, prereg};
+use serde_json::{Value, json};
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn say(folder: &Path, arguments: &[&str]) -> Said {
+    Said::of(prereg(arguments).current_dir(folder).output().unwrap())
+}
+
+fn data(folder: &Path, arguments: &[&str]) -> Value {
+    let said = say(folder, &[arguments, &["--json"]].concat());
+    assert_eq!(said.code, Some(0), "{arguments:?}: {said:?}");
+    said.json()
+}
+
+/// Runs the quickstart in a folder of its own.
+fn quickstart() -> (tempfile::TempDir, Said) {
+    let folder = tempfile::tempdir().unwrap();
+    let protocols = root().join("protocols");
+    let copied = Command::new("cp")
+        .arg("-r")
+        .args([
+            protocols.join("quickstart"),
+            protocols.join("quickstart.toml"),
+        ])
+        .arg(folder.path())
+        .status();
+    assert!(copied.unwrap().success());
+    let said = say(folder.path(), &["run", "quickstart.toml", "--quiet"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    (folder, said)
+}
+
+/// Returns, for each task and arm, how many of its slots have an outcome, from the exported table.
+fn successes(folder: &Path, column: &str) -> BTreeMap<(String, String), i64> {
+    let table = say(folder, &["export", "--csv", "slots"]).out;
+    let mut rows = table
+        .lines()
+        .map(|line| line.split(',').collect::<Vec<_>>());
+    let header = rows.next().unwrap();
+    let place = |name: &str| header.iter().position(|column| *column == name).unwrap();
+    let (task, arm, value) = (place("task"), place("arm"), place(column));
+    let mut counts = BTreeMap::new();
+    for row in rows {
+        let key = (row[task].to_owned(), row[arm].to_owned());
+        *counts.entry(key).or_default() += row[value].parse::<i64>().unwrap();
+    }
+    counts
+}
+
+#[test]
+fn the_answer_of_the_quickstart_is_the_one_that_a_hand_computes() {
+    let (folder, ran) = quickstart();
+    let folder = folder.path();
+    let counts = successes(folder, "smaller");
+    let tasks: Vec<&String> = counts.keys().map(|(task, _)| task).collect();
+    let mut differences = BTreeMap::new();
+    for task in tasks {
+        let of = |arm: &str| counts[&(task.clone(), arm.to_owned())];
+        differences.insert(task.clone(), of("best") - of("fast"));
+    }
+    let differences: Vec<i64> = differences.into_values().collect();
+    let n = differences.len() as f64;
+    assert_eq!(differences.len(), 12);
+
+    // Every way to flip the signs of the twelve tasks, equally likely.
+    let sum: i64 = differences.iter().sum();
+    let ways = 1_u32 << differences.len();
+    let reaches = |pattern: &u32| {
+        let flipped = differences.iter().enumerate();
+        let flipped = flipped.map(|(i, one)| if pattern >> i & 1 == 1 { -one } else { *one });
+        flipped.sum::<i64>().abs() >= sum.abs()
+    };
+    let p = (0..ways).filter(reaches).count() as f64 / f64::from(ways);
+
+    // The paired t interval, with the 0.975 quantile of Student's t at 11 degrees of freedom from a table.
+    let shares: Vec<f64> = differences.iter().map(|one| *one as f64 / 2.0).collect();
+    let mean = shares.iter().sum::<f64>() / n;
+    let squares: f64 = shares.iter().map(|one| (one - mean) * (one - mean)).sum();
+    let se = (squares / (n - 1.0) / n).sqrt();
+    let reach = 2.200_985_160_091_639 * se;
+
+    let answer = data(folder, &["analyze"]);
+    let primary = &answer["answer"]["primary"][0];
+    let close = |value: &Value, expected: f64| {
+        let value = value.as_f64().unwrap();
+        assert!((value - expected).abs() < 1e-12, "{value} for {expected}");
+    };
+    close(&primary["p"], p);
+    close(&primary["estimate"], mean);
+    close(&primary["se"], se);
+    close(&primary["ci"][0], mean - reach);
+    close(&primary["ci"][1], (mean + reach).min(1.0));
+    assert_eq!(primary["tasks"], 12);
+    assert_eq!(answer["answer"]["verdict"], "shown");
+    assert_eq!(answer["answer"]["controls"][0]["gate"], "pass");
+
+    // What `run` said is the same answer, in the same words.
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let sentence = answer["sentence"].as_str().unwrap();
+    assert!(words(&ran.out).contains(&words(sentence)), "{ran:?}");
+    assert!(sentence.contains("best is better."), "{sentence}");
+
+    // Holm over the two secondaries: the smaller p twice.
+    let secondary = answer["answer"]["secondary"].as_array().unwrap();
+    let raw: Vec<f64> = secondary
+        .iter()
+        .map(|one| one["p"].as_f64().unwrap())
+        .collect();
+    let smaller = usize::from(raw[1] < raw[0]);
+    close(
+        &secondary[smaller]["p_adjusted"],
+        (2.0 * raw[smaller]).min(1.0),
+    );
+
+    // The same bytes again, and from the record that was made again from the export.
+    assert_eq!(answer, data(folder, &["analyze"]));
+    say(folder, &["export", "--to", "export.jsonl"]);
+    let other = tempfile::tempdir().unwrap();
+    let export = folder.join("export.jsonl");
+    data(other.path(), &["import", export.to_str().unwrap()]);
+    assert_eq!(answer, data(other.path(), &["analyze"]));
+}
+
+fn sealed_study() -> Study {
+    Recipe {
+        tasks: 2,
+        repeats: 1,
+        seal: true,
+        ..Recipe::default()
+    }
+    .lay()
+}
+
+#[test]
+fn nothing_is_said_before_the_study_has_ended() {
+    let study = sealed_study();
+    study.register();
+    study.data(&["start", "t0", "a"]);
+    let said = study.prereg(&["analyze"]);
+    assert_eq!(said.code, Some(4), "{said:?}");
+    assert_eq!(
+        said.err,
+        "refused[sealed]: outcomes are sealed until the study has ended: 4 of 4 slots have not ended, 1 runs are live; `prereg run` goes on with them\n"
+    );
+    assert_eq!(study.prereg(&["analyze", "--json"]).error_code(), "sealed");
+    let open = Recipe {
+        seal: false,
+        ..Recipe::default()
+    }
+    .lay();
+    assert_eq!(open.prereg(&["analyze", "study.prereg.db"]).code, Some(1));
+    open.register();
+    let said = open.prereg(&["analyze", "--json"]);
+    assert_eq!(
+        (said.code, said.error_code().as_str()),
+        (Some(4), "not-ended")
+    );
+}
+
+#[test]
+fn few_tasks_a_failed_control_and_missing_slots_conclude_nothing() {
+    let verdict = |recipe: Recipe| {
+        let study = recipe.lay();
+        study.complete();
+        let answer = study.data(&["analyze"]);
+        let rejects = answer["answer"]["primary"][0]["confirmatory"].clone();
+        (answer["answer"]["verdict"].clone(), rejects)
+    };
+    let small = || Recipe {
+        tasks: 2,
+        repeats: 1,
+        ..Recipe::default()
+    };
+    assert_eq!(verdict(small()), (json!("descriptive"), json!(false)));
+    let wrong = Recipe {
+        controls: true,
+        judge: "#!/bin/sh\nprintf '{\"correct\": true, \"bytes\": 1}' > report.json\n".to_owned(),
+        ..small()
+    };
+    assert_eq!(verdict(wrong), (json!("control-failed"), json!(false)));
+    let silent = Recipe {
+        judge: "#!/bin/sh\nexit 0\n".to_owned(),
+        ..small()
+    };
+    assert_eq!(verdict(silent), (json!("incomplete"), json!(false)));
+}
+
+/// Returns the folder that a variable names, or the project's own.
+fn folder(variable: &str, own: &str) -> PathBuf {
+    std::env::var_os(variable).map_or_else(|| root().join(own), PathBuf::from)
+}
+
+fn reference(name: &str) -> Value {
+    let path = folder("PREREG_STATS", "tests/stats").join(name);
+    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// Asserts that every leaf of a reference has a counterpart, and that what is exact agrees.
+fn assert_like(found: &Value, expected: &Value, place: &str) {
+    let sampled = place.contains("_mc") || place.contains("bootstrap");
+    match (found, expected) {
+        (Value::Object(found), Value::Object(expected)) => {
+            for (key, expected) in expected {
+                let place = format!("{place}.{key}");
+                let found = found.get(key).unwrap_or_else(|| panic!("no {place}"));
+                assert_like(found, expected, &place);
+            }
+        }
+        (Value::Array(found), Value::Array(expected)) => {
+            assert_eq!(found.len(), expected.len(), "{place}");
+            for (found, expected) in found.iter().zip(expected) {
+                assert_like(found, expected, place);
+            }
+        }
+        _ if sampled => {}
+        (Value::Number(found), Value::Number(expected)) => {
+            let (found, expected) = (found.as_f64().unwrap(), expected.as_f64().unwrap());
+            let off = (found - expected).abs();
+            let near = off <= 1e-8 * expected.abs() || off <= 1e-8;
+            assert!(near, "{place}: {found} for {expected}");
+        }
+        _ => assert_eq!(found, expected, "{place}"),
+    }
+}
+
+#[test]
+fn a_table_gives_the_results_of_the_references() {
+    let mut seen = 0;
+    for entry in fs::read_dir(folder("PREREG_STATS", "tests/stats")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        if !name.ends_with(".json") || reference(&name)["results"].is_null() {
+            continue;
+        }
+        let expected = reference(&name);
+        let text = |key: &str| expected[key].as_str().unwrap().to_owned();
+        let table = folder("PREREG_DATA", "tests/data").join(text("dataset"));
+        let (reference, treatment, k) = (
+            text("reference"),
+            text("treatment"),
+            expected["k"].to_string(),
+        );
+        let mut arguments = vec!["analyze", "--outcomes", table.to_str().unwrap()];
+        arguments.extend(["--reference", &reference, "--treatment", &treatment]);
+        arguments.extend(["--repeats", &k, "--resamples", "999"]);
+        let limit = expected["results"]["time_to_success"]["limit"].to_string();
+        if limit != "null" {
+            arguments.extend(["--limit", &limit]);
+        }
+        let found = data(root(), &arguments);
+        assert_eq!(found["stamp"], "exploratory, not registered");
+        assert_like(&found["results"], &expected["results"], &name);
+        seen += 1;
+    }
+    assert!(seen > 3, "{seen}");
+}
+
+#[test]
+fn cases_give_what_the_references_expect() {
+    for (name, option) in [
+        ("edge-tasks.json", "--tasks"),
+        ("edge-numeric.json", "--numeric"),
+    ] {
+        let path = folder("PREREG_STATS", "tests/stats").join(name);
+        let all = data(root(), &["analyze", option, path.to_str().unwrap()]);
+        let expected = reference(name);
+        let cases = expected["cases"].as_array().unwrap();
+        for (found, expected) in all["cases"].as_array().unwrap().iter().zip(cases) {
+            assert_eq!(found["name"], expected["name"]);
+            assert_like(&found["expect"], &expected["expect"], name);
+        }
+        // One case by itself.
+        let one = tempfile::tempdir().unwrap();
+        fs::write(one.path().join("case.json"), cases[1].to_string()).unwrap();
+        let found = data(one.path(), &["analyze", option, "case.json"]);
+        assert_like(&found["expect"], &cases[1]["expect"], name);
+    }
+    for case in reference("edge-tables.json")["cases"].as_array().unwrap() {
+        let counts = ["a", "b", "c", "d"].map(|key| case["counts"][key].to_string());
+        let found = data(root(), &["analyze", "--counts", &counts.join(",")]);
+        let place = format!("{}", case["name"]);
+        assert_like(&found["expect"], &case["expect"], &place);
+        assert_like(&found["rate_ci"], &case["rate_ci"], &place);
+    }
+}
+
+#[test]
+fn a_wrong_table_is_told_line_by_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    write(
+        "bad.csv",
+        "task,arm,repeat,status,resolved\nt1,a,1,scored,1\nt1,a,1,scored,0\nt1,b,one,scored,2\nt2,b,1,judged,\n",
+    );
+    write(
+        "short.json",
+        "{\"k\": 2, \"tasks\": [{\"task\": \"t\", \"a\": [1], \"b\": [1, 0]}]}",
+    );
+    let mut told = String::new();
+    for words in [
+        "--outcomes bad.csv --reference a --treatment b",
+        "--outcomes bad.csv --reference a",
+        "--outcomes gone.csv --reference a --treatment b",
+        "--tasks short.json",
+        "--numeric short.json",
+        "--counts 1,2,3",
+        "--counts 1,2,3,4 --tasks short.json",
+    ] {
+        let words: Vec<&str> = words.split(' ').collect();
+        let said = say(folder.path(), &[&["analyze"], words.as_slice()].concat());
+        told.push_str(&format!("$ prereg analyze {}\n", words.join(" ")));
+        told.push_str(&format!(
+            "{}{}[{}]\n\n",
+            said.out,
+            said.err,
+            said.code.unwrap()
+        ));
+    }
+    insta::with_settings!({ snapshot_path => "../snapshots", prepend_module_to_snapshot => false, omit_expression => true }, {
+        insta::assert_snapshot!("analyze__wrong", told);
+    });
+}
