@@ -666,10 +666,11 @@ fn analysis(c: &mut Choices, arms: &[&str], single: bool) -> Table {
         table
     };
     let primary = comparison(c, Table::default().with("outcome", "passed"), true);
+    let primary = that_can_be_tested(primary, &Table::default());
     let secondary = Table::default()
         .with("id", "second")
         .with("outcome", c.word(further));
-    let secondary = comparison(c, secondary, false);
+    let secondary = that_can_be_tested(comparison(c, secondary, false), &primary);
     let third = Table::default()
         .with("id", "third")
         .with("outcome", "passed")
@@ -679,6 +680,7 @@ fn analysis(c: &mut Choices, arms: &[&str], single: bool) -> Table {
     } else {
         third
     };
+    let third = that_can_be_tested(third, &primary);
     let mut table = Table::default()
         .with("reference", arms[0])
         .with("treatments", treatments)
@@ -718,6 +720,29 @@ fn analysis(c: &mut Choices, arms: &[&str], single: bool) -> Table {
         table = table.with("cluster", "repo");
     } else {
         table = table.may(c, "cluster", |_| "none");
+    }
+    table
+}
+
+/// Changes what a comparison asks for, with what it takes from the primary one, where no test answers it.
+fn that_can_be_tested(mut table: Table, primary: &Table) -> Table {
+    let said = |table: &Table, key: &str| {
+        let found = table.0.get(key).or(primary.0.get(key));
+        found.and_then(Value::as_str).unwrap_or_default().to_owned()
+    };
+    let test = said(&table, "test");
+    let without_margin =
+        test.starts_with("mcnemar") || said(&table, "effect").ends_with("o_of_means");
+    let without_margin = without_margin || said(&table, "effect") == "geometric_ratio";
+    if without_margin && !["", "superiority"].contains(&said(&table, "objective").as_str()) {
+        table = table.with("objective", "superiority");
+        table.0.remove("margin");
+    }
+    let of_numbers = ["duration", "number"].contains(&said(&table, "outcome").as_str());
+    let two_sided = ["", "two_sided"].contains(&said(&table, "alternative").as_str());
+    let superiority = ["", "superiority"].contains(&said(&table, "objective").as_str());
+    if test == "sign_flip" && of_numbers && !(two_sided && superiority) {
+        table = table.with("test", "t_cr2");
     }
     table
 }

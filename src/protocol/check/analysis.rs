@@ -7,8 +7,8 @@ use crate::protocol::defect::{Code, Defect, Place};
 use crate::protocol::draft::{self, Draft};
 use crate::protocol::frame::{self, Task};
 use crate::protocol::model::{
-    Analysis, Cluster, Comparison, Effect, Interval, Looks, Multiplicity, Objective, OutcomeKind,
-    Secondary, Test,
+    Alternative, Analysis, Cluster, Comparison, Effect, Interval, Looks, Multiplicity, Objective,
+    OutcomeKind, Secondary, Test,
 };
 use crate::protocol::source::child;
 use crate::units::{Ratio, Share};
@@ -254,6 +254,12 @@ impl Checker<'_> {
             let place = Place::Value(format!("{table}/interval"));
             self.refuse(Code::Analysis, place, slip);
         }
+        let is_ratio = ratio || asked.effect == Some(Effect::GeometricRatio);
+        if is_ratio && asked.objective != Objective::Superiority {
+            let place = Place::Value(format!("{table}/effect"));
+            let message = "a margin is a difference in the outcome's unit; for this objective use paired_diff";
+            self.refuse(Code::Analysis, place, message);
+        }
         if asked.effect == Some(Effect::GeometricRatio) && binary {
             let place = Place::Value(format!("{table}/effect"));
             let message = "a geometric ratio needs values above 0, and a binary outcome has zeros";
@@ -336,6 +342,13 @@ fn test_slip(draft: &Draft, analysis: &draft::Analysis, asked: &Comparison) -> O
         Some(format!(
             "a McNemar test needs one repeat of each task, and here are {repeats}; use sign_flip or t_cr2"
         ))
+    } else if mcnemar && asked.objective != Objective::Superiority {
+        Some("a McNemar test has no margin; for this objective use t_cr2 or sign_flip".to_owned())
+    } else if asked.test == Test::SignFlip && !binary && looks_one_way(asked) {
+        Some(
+            "a sign flip of numbers is drawn in both directions; for one direction use t_cr2"
+                .to_owned(),
+        )
     } else if paired && cluster_of(analysis).field().is_some() {
         Some(
             "this test takes tasks for unrelated; with `cluster` use t_cr2 or sign_flip".to_owned(),
@@ -343,6 +356,15 @@ fn test_slip(draft: &Draft, analysis: &draft::Analysis, asked: &Comparison) -> O
     } else {
         None
     }
+}
+
+/// Returns whether a hypothesis has one side.
+fn looks_one_way(asked: &Comparison) -> bool {
+    let one_sided = matches!(
+        asked.alternative,
+        Some(Alternative::Greater | Alternative::Less)
+    );
+    one_sided || asked.objective != Objective::Superiority
 }
 
 /// Returns which tasks are related.
