@@ -13,6 +13,6 @@ mod student;
 
 pub use beta::{beta_cdf, beta_quantile, beta_upper_quantile};
 pub use binomial::binomial_half_tail;
-pub use gamma::{ln_beta, ln_gamma};
+pub use gamma::ln_beta;
 pub use normal::{normal_cdf, normal_quantile, normal_sf};
 pub use student::{t_quantile, t_sf, t_two_sided};

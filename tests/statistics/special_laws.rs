@@ -2,8 +2,8 @@
 #![expect(clippy::float_arithmetic, reason = "the numbers under test are floats")]
 
 use prereg::analysis::special::{
-    beta_cdf, beta_quantile, beta_upper_quantile, binomial_half_tail, ln_beta, ln_gamma,
-    normal_cdf, normal_quantile, normal_sf, t_quantile, t_sf, t_two_sided,
+    beta_cdf, beta_quantile, beta_upper_quantile, binomial_half_tail, ln_beta, normal_cdf,
+    normal_quantile, normal_sf, t_quantile, t_sf, t_two_sided,
 };
 use proptest::prelude::*;
 
@@ -82,7 +82,6 @@ fn no_argument_panics_or_hangs() {
     for p in odd {
         let z = normal_quantile(p);
         assert!(z.is_none_or(f64::is_finite), "normal {p:e}");
-        assert!(ln_gamma(p) >= -1.0 || p.is_nan() || p <= 0.0);
         for a in odd {
             let t = t_quantile(p, a);
             assert!(t.is_none_or(f64::is_finite), "t {p:e} {a:e}");

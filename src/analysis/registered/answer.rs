@@ -11,7 +11,7 @@ use crate::analysis::cost_effectiveness::CostEffectiveness;
 use crate::analysis::evalue::SignEvalue;
 use crate::analysis::quantiles::Quantiles;
 use crate::analysis::repeats::Repeats;
-use crate::analysis::time_to_success::TimeToSuccess;
+use crate::analysis::time_to_success::{CactusPoint, TimeToSuccess};
 use crate::protocol::model::{
     Alternative, Better, Effect, Estimand, Inference, Interval, MultiplicityMethod, Objective,
     OutcomeKind, Spending, Test,
@@ -354,6 +354,9 @@ pub struct PairDescribed {
     /// Times to success, up to the registered limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_to_success: Option<TimeToSuccess>,
+    /// The times of the successes within the limit, ascending: of the reference and of the treatment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cactus: Option<[Vec<CactusPoint>; 2]>,
     /// What a success costs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_effectiveness: Option<CostEffectiveness>,

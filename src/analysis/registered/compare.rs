@@ -9,6 +9,7 @@ use super::pairs::{self, Cells, Compared, Pairs};
 use super::tipping;
 use crate::analysis::Flag;
 use crate::analysis::mean::Mean;
+use crate::analysis::multiplicity::rejects;
 use crate::analysis::sign_flip::SignFlip;
 use crate::analysis::stream::Streams;
 use crate::analysis::values::Estimand;
@@ -149,7 +150,7 @@ impl Made<'_> {
             distinct.len()
         });
         let p = finite(tested.p);
-        let rejects = p.is_some_and(|p| p <= self.alpha);
+        let rejects = rejects(p, self.alpha);
         let [reference, treatment] = self.arms.map(str::to_owned);
         Answered {
             id: self.id.to_owned(),
@@ -226,12 +227,12 @@ impl Made<'_> {
     }
 
     /// Returns how many missing slots must be successes to turn the decision; of a binary primary alone.
-    fn tipping(&self, rejects: bool) -> Option<Tipping> {
+    fn tipping(&self, decided: bool) -> Option<Tipping> {
         if !self.is_binary() || self.id != super::PRIMARY {
             return None;
         }
-        let decides = |pairs: &Pairs| self.test(pairs).p.is_some_and(|p| p <= self.alpha);
-        tipping::point(self.cells, self.compared, rejects, decides)
+        let decides = |pairs: &Pairs| rejects(self.test(pairs).p, self.alpha);
+        tipping::point(self.cells, self.compared, decided, decides)
     }
 
     fn beside(&self, pairs: &Pairs) -> Beside {

@@ -10,7 +10,7 @@ use crate::analysis::cost_effectiveness::{CostTask, cost_effectiveness};
 use crate::analysis::mean::Mean;
 use crate::analysis::quantiles::Quantiles;
 use crate::analysis::repeats::{Repeats, pass_k};
-use crate::analysis::time_to_success::time_to_success;
+use crate::analysis::time_to_success::{cactus, time_to_success};
 use crate::analysis::values::clusters_of;
 use crate::protocol::model::{Analysis, Descriptive, Outcome, OutcomeKind, Protocol};
 
@@ -175,6 +175,12 @@ pub(super) fn pair(
     let has_claims = read.claim.is_some() && read.success.is_some();
     let claims = has_claims.then(|| [claims(a), claims(b)]);
     let alpha = share(analysis.alpha.num, analysis.alpha.den);
+    let times = described.and_then(|described| {
+        let limit = described.time_to_success.as_ref()?.limit;
+        let success = read.success?;
+        let times = arms.map(|arm| solved(cells, success, arm));
+        Some((share(limit.0, 1_000_000), times))
+    });
     PairDescribed {
         treatment: protocol
             .arms
@@ -182,12 +188,10 @@ pub(super) fn pair(
             .map_or("", |arm| &arm.id)
             .to_owned(),
         pass_k: described.and_then(|described| passes(described, cells, &read, arms)),
-        time_to_success: described.and_then(|described| {
-            let limit = described.time_to_success.as_ref()?.limit;
-            let limit = share(limit.0, 1_000_000);
-            let success = read.success?;
-            let times = |arm| solved(cells, success, arm);
-            let (a, b) = (times(a), times(b));
+        cactus: times
+            .as_ref()
+            .map(|(limit, [a, b])| [cactus(*limit, a), cactus(*limit, b)]),
+        time_to_success: times.and_then(|(limit, [a, b])| {
             time_to_success(limit, cells.repeats(), &a, &b, cells.clusters(), alpha)
         }),
         cost_effectiveness: described.and_then(|described| {

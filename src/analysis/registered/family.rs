@@ -3,7 +3,7 @@
 use super::Registered;
 use super::answer::{Compared, Control, Flow, LookTable, Verdict};
 use crate::analysis::controls::Gate as ControlGate;
-use crate::analysis::multiplicity::Multiplicity;
+use crate::analysis::multiplicity::{Multiplicity, rejects};
 use crate::protocol::defect::Code;
 use crate::protocol::model::{Gate, Inference, MultiplicityMethod};
 
@@ -62,7 +62,7 @@ pub(super) fn decide(
 
 impl Compared {
     fn decide(&mut self, confirmatory: bool) {
-        self.rejects = self.p_adjusted.is_some_and(|p| p <= self.level);
+        self.rejects = rejects(self.p_adjusted, self.level);
         self.confirmatory = confirmatory;
     }
 }

@@ -7,11 +7,6 @@ const SERIES_FROM: f64 = 16.0;
 /// Half the natural logarithm of 2 pi.
 const HALF_LN_TAU: f64 = 0.918_938_533_204_672_8;
 
-/// Returns ln Gamma(x) for x > 0.
-pub fn ln_gamma(x: f64) -> f64 {
-    if x > 0.0 { libm::lgamma(x) } else { f64::NAN }
-}
-
 /// Returns ln B(a, b) for a, b > 0.
 ///
 /// The large terms are cancelled on paper, so the absolute error does not grow with a difference
