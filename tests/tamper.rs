@@ -568,6 +568,27 @@ fn a_table_that_lacks_a_column_is_found() {
 }
 
 #[test]
+fn what_stands_in_the_place_of_a_table_is_not_asked() {
+    let study = finished();
+    for sql in [
+        // A view that never ends.
+        "ALTER TABLE runs RENAME TO hidden; CREATE VIEW runs AS WITH RECURSIVE n(run) AS (SELECT 1 UNION ALL \
+         SELECT run + 1 FROM n) SELECT n.run, role, task, arm, state, stopped_in, facts FROM n, hidden",
+        "CREATE TRIGGER later AFTER INSERT ON entries BEGIN DELETE FROM facts; END",
+    ] {
+        let bench = Bench::new();
+        let path = bench.put(&fs::read(study.record()).unwrap());
+        Connection::open(&path).unwrap().execute_batch(sql).unwrap();
+        let Ok(Verification::Diverged(divergence)) = verify(&path) else {
+            panic!("{sql}: not found");
+        };
+        assert_eq!(divergence.code, Code::TablesDiffer, "{sql}");
+        let refused = Store::open(&path, || prereg::units::Time(0)).map(|_| ());
+        assert_eq!(refused.unwrap_err().code(), "row-unreadable", "{sql}");
+    }
+}
+
+#[test]
 fn the_guards_of_the_tables_hold() {
     let study = finished();
     let connection = Connection::open(study.record()).unwrap();
