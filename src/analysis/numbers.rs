@@ -143,6 +143,12 @@ impl DecimalMean {
     }
 }
 
+/// Returns the double nearest to the sum of two decimals, so that equal sums are equal doubles.
+pub(super) fn plus(value: f64, shift: f64) -> f64 {
+    let exact = || DecimalMean::of(&[-shift])?.until(&DecimalMean::of(&[value])?);
+    exact().unwrap_or(value + shift)
+}
+
 /// Returns the shortest decimal that reads back as `x`, as digits and a power of ten.
 fn decimal(x: f64) -> Option<(i128, i32)> {
     let text = format!("{x:e}");

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::answer::{p_value, rounded};
+use super::answer::{hundredths, p_value, rounded};
 use crate::analysis::comparison::Comparison;
 use crate::analysis::mean::{Mean, StandardError};
 use crate::analysis::results::Results;
@@ -112,17 +112,11 @@ fn points(mean: &Mean) -> String {
     };
     let interval = error.ci.map_or_else(
         || "no interval".to_owned(),
-        |[low, high]| format!("{} to {}", point(low), point(high)),
+        |[low, high]| format!("{} to {}", hundredths(low), hundredths(high)),
     );
     let p = error.p.map_or_else(|| "no p".to_owned(), p_value);
     let sign = if value > 0.0 { "+" } else { "" };
-    format!("{sign}{} points ({interval}; {p})", point(value))
-}
-
-#[expect(clippy::float_arithmetic, reason = "what is shown is rounded")]
-fn point(share: f64) -> String {
-    // Adding 0 makes -0 a 0.
-    format!("{:.1}", (share * 1000.0).round() / 10.0 + 0.0)
+    format!("{sign}{} points ({interval}; {p})", hundredths(value))
 }
 
 fn deciding(mean: &Mean) -> &StandardError {

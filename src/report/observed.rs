@@ -69,6 +69,8 @@ pub fn slot(
         task: place(slot.task),
         arm: place(slot.arm),
         turn: slot.turn,
+        stage: slot.stage,
+        started: became.last().is_some() || became == Became::Void,
         fate: match became {
             Became::Scored(_) => Fate::Scored,
             Became::Unjudged(_) | Became::Void => Fate::Unjudged,

@@ -640,6 +640,8 @@ fn analysis(c: &mut Choices, arms: &[&str], single: bool) -> Table {
             let effect = c.word(effects);
             let intervals = match effect.as_str().unwrap_or_default() {
                 // So few tasks are not resampled to decide.
+                "ratio_of_means" if needed && clustered => "t_cr2",
+                "ratio_of_means" if clustered => "t_cr2 bootstrap_bca",
                 "ratio_of_means" if needed => "fieller",
                 "ratio_of_means" => "fieller bootstrap_bca",
                 _ if binary && single && !clustered => "tango newcombe agresti_min t",
@@ -666,21 +668,24 @@ fn analysis(c: &mut Choices, arms: &[&str], single: bool) -> Table {
         table
     };
     let primary = comparison(c, Table::default().with("outcome", "passed"), true);
-    let primary = that_can_be_tested(primary, &Table::default());
+    let fits = Fits { clustered, single };
+    let primary = fits.that_can_be_tested(primary, &Table::default());
     let secondary = Table::default()
         .with("id", "second")
         .with("outcome", c.word(further));
-    let secondary = that_can_be_tested(comparison(c, secondary, false), &primary);
+    let secondary = fits.that_can_be_tested(comparison(c, secondary, false), &primary);
     let third = Table::default()
         .with("id", "third")
         .with("outcome", "passed")
+        .with("effect", "paired_diff")
         .with("test", c.word(tests));
     let third = if single && !clustered {
         third.with("interval", c.word("tango newcombe agresti_min"))
     } else {
         third
     };
-    let third = that_can_be_tested(third, &primary);
+    let third = fits.that_can_be_tested(third, &primary);
+    let several = treatments.len() > 1;
     let mut table = Table::default()
         .with("reference", arms[0])
         .with("treatments", treatments)
@@ -710,6 +715,9 @@ fn analysis(c: &mut Choices, arms: &[&str], single: bool) -> Table {
                 .may(c, "cost_effectiveness", |_| json!({ "lambda": [1.0, 5.5] }))
                 .may(c, "subgroups", |_| json!(["repo"]))
         });
+    if several {
+        table.0.remove("looks");
+    }
     if table.0.contains_key("secondary") || arms.len() > 2 || c.flip() {
         let multiplicity = Table::default()
             .with("method", c.word("holm hochberg bonferroni"))
@@ -724,27 +732,46 @@ fn analysis(c: &mut Choices, arms: &[&str], single: bool) -> Table {
     table
 }
 
-/// Changes what a comparison asks for, with what it takes from the primary one, where no test answers it.
-fn that_can_be_tested(mut table: Table, primary: &Table) -> Table {
-    let said = |table: &Table, key: &str| {
-        let found = table.0.get(key).or(primary.0.get(key));
-        found.and_then(Value::as_str).unwrap_or_default().to_owned()
-    };
-    let test = said(&table, "test");
-    let without_margin =
-        test.starts_with("mcnemar") || said(&table, "effect").ends_with("o_of_means");
-    let without_margin = without_margin || said(&table, "effect") == "geometric_ratio";
-    if without_margin && !["", "superiority"].contains(&said(&table, "objective").as_str()) {
-        table = table.with("objective", "superiority");
-        table.0.remove("margin");
+/// What the comparisons of a protocol are made of.
+#[derive(Clone, Copy)]
+struct Fits {
+    clustered: bool,
+    single: bool,
+}
+
+impl Fits {
+    /// Changes what a comparison asks for, with what it takes from the primary one, where no test answers it, or where
+    /// an interval is of something else.
+    fn that_can_be_tested(self, mut table: Table, primary: &Table) -> Table {
+        let said = |table: &Table, key: &str| {
+            let found = table.0.get(key).or(primary.0.get(key));
+            found.and_then(Value::as_str).unwrap_or_default().to_owned()
+        };
+        let test = said(&table, "test");
+        let without_margin =
+            test.starts_with("mcnemar") || said(&table, "effect").ends_with("o_of_means");
+        let without_margin = without_margin || said(&table, "effect") == "geometric_ratio";
+        if without_margin && !["", "superiority"].contains(&said(&table, "objective").as_str()) {
+            table = table.with("objective", "superiority");
+            table.0.remove("margin");
+        }
+        let of_numbers = ["duration", "number"].contains(&said(&table, "outcome").as_str());
+        let two_sided = ["", "two_sided"].contains(&said(&table, "alternative").as_str());
+        let superiority = ["", "superiority"].contains(&said(&table, "objective").as_str());
+        if test == "sign_flip" && of_numbers && !(two_sided && superiority) {
+            table = table.with("test", "t_cr2");
+        }
+        let interval = said(&table, "interval");
+        let ratio = said(&table, "effect") == "ratio_of_means";
+        let difference = ["", "paired_diff"].contains(&said(&table, "effect").as_str());
+        let of_pairs = ["tango", "newcombe", "agresti_min"].contains(&interval.as_str());
+        let fits_pairs = !of_numbers && difference && !self.clustered && self.single;
+        let fits_fieller = ratio && !self.clustered;
+        if of_pairs && !fits_pairs || interval == "fieller" && !fits_fieller {
+            table = table.with("interval", "t_cr2");
+        }
+        table
     }
-    let of_numbers = ["duration", "number"].contains(&said(&table, "outcome").as_str());
-    let two_sided = ["", "two_sided"].contains(&said(&table, "alternative").as_str());
-    let superiority = ["", "superiority"].contains(&said(&table, "objective").as_str());
-    if test == "sign_flip" && of_numbers && !(two_sided && superiority) {
-        table = table.with("test", "t_cr2");
-    }
-    table
 }
 
 /// Names under `[limitations]` the weaknesses that `check` finds, and no others.

@@ -101,7 +101,7 @@ pub struct ArmFlow {
     pub unjudged_by_reason: BTreeMap<&'static str, u64>,
     /// Slots that have not ended.
     pub open: u64,
-    /// How long its runs took together, in seconds, and of how many that is known.
+    /// How long its runs took together, what they cost, and of how many that is known.
     pub exposure: Exposure,
 }
 
@@ -184,11 +184,11 @@ pub struct Compared {
     pub p_adjusted: Option<f64>,
     /// The level that the adjusted p is held against: alpha, or what the last look may spend.
     pub level: f64,
-    /// Whether it is at or below the level.
+    /// Whether it is at or below the level; with looks, whether one of them rejects.
     pub rejects: bool,
     /// Whether the registration lets the comparison decide anything.
     pub confirmatory: bool,
-    /// Why there is no p.
+    /// Why there is no p, or that it is smaller than it says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flag: Option<Flag>,
     /// Whether interval and test say the same about the null hypothesis; `null` where either is not defined.
@@ -288,15 +288,13 @@ pub struct Look {
     pub fraction: f64,
     /// How many tasks that is.
     pub tasks: usize,
-    /// Whether every slot of them has ended.
-    pub closed: bool,
     /// How much of alpha is spent by then.
     pub alpha_spent: f64,
     /// The p at or below which the look rejects; `null` where nothing can.
     pub nominal_p: Option<f64>,
     /// The p of the registered test.
     pub p: Option<f64>,
-    /// The effect, with its interval at level 1 - `nominal_p`.
+    /// The effect, with the interval that goes with a test at `nominal_p`.
     #[serde(flatten)]
     pub result: Effected,
     /// Whether the look rejects.

@@ -23,6 +23,8 @@ const RESAMPLES: NonZeroU64 = NonZeroU64::new(9_999).unwrap();
 /// What a comparison is made of.
 pub(super) struct Made<'a> {
     pub(super) cells: &'a Cells<'a>,
+    /// How many of the drawn tasks are analysed: all, or with looks the first ones whose slots have all ended.
+    pub(super) tasks: usize,
     /// How it is called: `primary`, or the id of the secondary.
     pub(super) id: &'a str,
     pub(super) comparison: &'a Comparison,
@@ -32,6 +34,8 @@ pub(super) struct Made<'a> {
     pub(super) resamples: Option<u32>,
     pub(super) streams: Streams,
     pub(super) threads: NonZeroUsize,
+    /// Whether no look and no other test of its family has a say in what it decides.
+    pub(super) decides_alone: bool,
 }
 
 impl Made<'_> {
@@ -77,27 +81,12 @@ impl Made<'_> {
 
     /// Returns the values of the first so many drawn tasks.
     pub(super) fn pairs(&self, estimand: Estimand, tasks: usize) -> Pairs {
-        Pairs::of(self.cells, self.compared, estimand, tasks).unwrap_or_default()
+        let pairs = Pairs::of(self.cells, self.compared, estimand, tasks);
+        pairs.unwrap_or_else(Pairs::invalid)
     }
 
-    /// Makes the registered test of values. A p that is smaller than a double can be is the smallest one.
+    /// Makes the registered test of values.
     pub(super) fn test(&self, pairs: &Pairs) -> Tested {
-        let tested = self.test_as_is(pairs);
-        let is_below = match tested.p {
-            None => tested.flag == Some(Flag::BelowRange),
-            Some(p) => p == 0.0,
-        };
-        Tested {
-            p: tested
-                .p
-                .filter(|_| !is_below)
-                .or(is_below.then_some(f64::MIN_POSITIVE)),
-            flag: is_below.then_some(Flag::BelowRange).or(tested.flag),
-            ..tested
-        }
-    }
-
-    fn test_as_is(&self, pairs: &Pairs) -> Tested {
         let test = |pairs: &Pairs| {
             let better = self.outcome().better;
             let (resamples, streams) = (self.resamples(), &self.streams);
@@ -134,13 +123,13 @@ impl Made<'_> {
             se: finite(se),
             ci_level: 1.0 - alpha,
             ci: ci.filter(|ends| ends.iter().all(|end| end.is_finite())),
-            ci_flag: flag,
+            ci_flag: pairs.fault.or(flag),
         }
     }
 
     /// Computes the comparison; what depends on its family is filled in later.
     pub(super) fn answer(&self) -> Answered {
-        let all = self.cells.tasks();
+        let all = self.tasks;
         let pairs = self.pairs(self.estimand(), all);
         let tested = self.test(&pairs);
         let result = self.effected(&pairs, self.alpha);
@@ -181,7 +170,7 @@ impl Made<'_> {
             level: self.alpha,
             rejects,
             confirmatory: false,
-            flag: tested.flag,
+            flag: pairs.fault.or(tested.flag),
             sensitivity: self.sensitivity(all),
             tipping_point: self.tipping(rejects),
             beside: self.beside(&pairs),
@@ -215,8 +204,13 @@ impl Made<'_> {
                 ("complete_blocks", Estimand::CompleteBlocks),
             ],
         };
+        let filled = self.outcome().missing.is_some();
         let row = |(name, estimand): &(&'static str, Estimand)| {
-            let pairs = self.pairs(*estimand, tasks);
+            let estimand = match estimand {
+                Estimand::AsDrawn if !filled => Estimand::Available,
+                other => *other,
+            };
+            let pairs = self.pairs(estimand, tasks);
             Row {
                 estimand: name,
                 tasks: pairs.tasks(),
@@ -226,9 +220,9 @@ impl Made<'_> {
         estimands.iter().map(row).collect()
     }
 
-    /// Returns how many missing slots must be successes to turn the decision; of a binary primary alone.
+    /// Returns how many missing slots must be successes to turn the decision; where one test decides at one level.
     fn tipping(&self, decided: bool) -> Option<Tipping> {
-        if !self.is_binary() || self.id != super::PRIMARY {
+        if !self.is_binary() || !self.decides_alone {
             return None;
         }
         let decides = |pairs: &Pairs| rejects(self.test(pairs).p, self.alpha);

@@ -12,6 +12,8 @@ pub(super) struct Computed {
     pub(super) primary: Vec<Compared>,
     pub(super) secondary: Vec<Compared>,
     pub(super) looks: Vec<LookTable>,
+    /// Whether looks are registered, also where their schedule has no boundaries.
+    pub(super) scheduled: bool,
 }
 
 /// The comparisons with what they may decide, and the verdict.
@@ -37,12 +39,12 @@ pub(super) fn decide(
         let looks = computed.looks.iter();
         let mut looks = looks.filter(|table| table.treatment == primary.treatment);
         let looks = looks.next().map_or(&[][..], |table| &table.looks);
-        // The last look has what the others left of the level.
-        if let Some(last) = looks.last() {
-            primary.level = last.nominal_p.unwrap_or(0.0);
-        }
         primary.decide(blocked.is_none());
-        primary.rejects |= looks.iter().any(|look| look.rejects);
+        // The last look has what the others left of the level.
+        if computed.scheduled {
+            primary.level = looks.last().and_then(|last| last.nominal_p).unwrap_or(0.0);
+            primary.rejects = looks.iter().any(|look| look.rejects);
+        }
     }
     let gated = method.is_some_and(|rule| rule.gate != Some(Gate::None));
     for secondary in &mut computed.secondary {

@@ -4,8 +4,11 @@
 //! differences that are shifted so that the null hypothesis lies at 0. Equivalence makes two tests, and its p
 //! is the larger one (Schuirmann 1987).
 
+use std::num::NonZeroU64;
+
 use super::pairs::Pairs;
 use crate::analysis::mean::{Mean, StandardError};
+use crate::analysis::numbers::plus;
 use crate::analysis::paired_table::{PairedCounts, PairedTable};
 use crate::analysis::sign_flip::SignFlip;
 use crate::analysis::sign_flip_monte_carlo::SignFlipMonteCarlo;
@@ -15,9 +18,9 @@ use crate::analysis::stream::Streams;
 use crate::analysis::{Flag, Lattice};
 use crate::protocol::model::{Alternative, Better, Comparison, Objective, Test};
 use crate::units::Ratio;
-use std::num::NonZeroU64;
 
-/// What a test says; what is not defined is `None`, and `flag` says why.
+/// What a test says; what is not defined is `None`, and `flag` says why. A p below the range of a double is the
+/// smallest one that has all its digits, with the flag for that.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Tested {
     /// The statistic, where the test has one that is not its p.
@@ -28,8 +31,26 @@ pub(super) struct Tested {
     pub(super) p: Option<f64>,
     /// The smallest p that as many units can give.
     pub(super) p_floor: Option<f64>,
-    /// Why there is no p.
+    /// Why there is no p, or that it is smaller still.
     pub(super) flag: Option<Flag>,
+}
+
+impl Tested {
+    /// Takes a p with the flag that a test gave; `flag` may be about another number beside it.
+    fn with(p: Option<f64>, flag: Option<Flag>) -> Self {
+        let (p, flag) = match (p, flag) {
+            (Some(p), _) if p > 0.0 => (Some(p), None),
+            (Some(_), _) | (None, Some(Flag::BelowRange)) => {
+                (Some(f64::MIN_POSITIVE), Some(Flag::BelowRange))
+            }
+            (None, flag) => (None, flag),
+        };
+        Self {
+            p,
+            flag,
+            ..Self::default()
+        }
+    }
 }
 
 /// The side on which a test looks.
@@ -168,47 +189,41 @@ fn student(pairs: &Pairs, null: Null) -> Tested {
     let error = deciding(&mean);
     let (Some(value), Some(se), Some(df)) = (mean.mean, error.se.filter(|se| *se > 0.0), error.df)
     else {
-        return Tested {
-            flag: error.flag.or(Some(Flag::FewerThanTwo)),
-            ..Tested::default()
-        };
+        return Tested::with(None, error.flag.or(Some(Flag::FewerThanTwo)));
     };
     let t = (value + null.shift.value()) / se;
+    let p = match null.side {
+        Side::Both => t_two_sided(t, df),
+        Side::Greater => t_sf(t, df),
+        Side::Less => t_sf(-t, df),
+    };
     Tested {
         statistic: Some(t),
         df: Some(df),
-        p: Some(match null.side {
-            Side::Both => t_two_sided(t, df),
-            Side::Greater => t_sf(t, df),
-            Side::Less => t_sf(-t, df),
-        }),
-        ..Tested::default()
+        ..Tested::with(p.is_finite().then_some(p), Some(Flag::OutOfRange))
     }
 }
 
 fn flipped(pairs: &Pairs, differences: &Lattice, null: Null) -> Tested {
     let Some(shifted) = null.shift.exact(differences) else {
-        return Tested {
-            flag: Some(Flag::LatticeTooFine),
-            ..Tested::default()
-        };
+        return Tested::with(None, Some(Flag::LatticeTooFine));
     };
     let flip = match &pairs.clusters {
         Some(clusters) => SignFlip::of_clusters(&shifted, clusters),
         None => SignFlip::of_tasks(&shifted),
     };
+    let p = match null.side {
+        Side::Both => flip.p_two_sided,
+        Side::Greater => flip.p_greater,
+        Side::Less => flip.p_less,
+    };
     Tested {
-        p: match null.side {
-            Side::Both => flip.p_two_sided,
-            Side::Greater => flip.p_greater,
-            Side::Less => flip.p_less,
-        },
         p_floor: match null.side {
             Side::Both => flip.p_floor_two_sided,
+            Side::Greater | Side::Less if flip.n_nonzero == 0 => flip.p_floor_two_sided,
             Side::Greater | Side::Less => flip.p_floor_two_sided.map(|both| both / 2.0),
         },
-        flag: flip.flag,
-        ..Tested::default()
+        ..Tested::with(p, flip.flag)
     }
 }
 
@@ -219,6 +234,9 @@ fn flipped_by_sampling(
     resamples: NonZeroU64,
     streams: &Streams,
 ) -> Tested {
+    if null.side != Side::Both {
+        return Tested::with(None, Some(Flag::LatticeTooFine));
+    }
     let shift = null.shift.value();
     let shifted = pairs.differences.iter().map(|value| value + shift);
     let units = match &pairs.clusters {
@@ -235,11 +253,7 @@ fn flipped_by_sampling(
         }
     };
     let flip = SignFlipMonteCarlo::of_values(&units, resamples, streams);
-    Tested {
-        p: flip.p_two_sided,
-        flag: flip.flag,
-        ..Tested::default()
-    }
+    Tested::with(flip.p_two_sided, flip.flag)
 }
 
 /// Returns the table of one repeat of each task.
@@ -253,7 +267,8 @@ fn discordant(pairs: &Pairs, test: Test, side: Side) -> Tested {
     let signs = pairs.differences.iter();
     let up = signs.clone().filter(|value| **value > 0.0).count() as u64;
     let down = signs.filter(|value| **value < 0.0).count() as u64;
-    let both = table(pairs, 0.05).mcnemar;
+    let table = table(pairs, 0.05);
+    let both = table.mcnemar;
     let exact = test == Test::McnemarExact;
     let side_p = |against: u64| match exact {
         true => binomial_half_tail(against, up + down),
@@ -263,15 +278,14 @@ fn discordant(pairs: &Pairs, test: Test, side: Side) -> Tested {
             (binomial_half_tail(against, up + down) + below) / 2.0
         }
     };
-    Tested {
-        p: match side {
-            Side::Both if exact => both.p_exact,
-            Side::Both => both.p_mid,
-            Side::Greater => Some(side_p(down)),
-            Side::Less => Some(side_p(up)),
-        },
-        ..Tested::default()
-    }
+    let p = match side {
+        Side::Both if exact => both.p_exact,
+        Side::Both => both.p_mid,
+        Side::Greater | Side::Less if up + down == 0 => both.p_mid,
+        Side::Greater => Some(side_p(down)),
+        Side::Less => Some(side_p(up)),
+    };
+    Tested::with(p, table.flag)
 }
 
 fn ranked(pairs: &Pairs, null: Null) -> Tested {
@@ -280,24 +294,28 @@ fn ranked(pairs: &Pairs, null: Null) -> Tested {
     let ranks = match exact {
         Some(differences) => SignedRank::of_lattice(&differences, ZeroMethod::Wilcoxon),
         None => {
-            let shifted: Vec<f64> = pairs.differences.iter().map(|one| one + shift).collect();
+            let shifted = pairs.differences.iter().map(|one| plus(*one, shift));
+            let shifted: Vec<f64> = shifted.collect();
             SignedRank::of_values(&shifted, ZeroMethod::Wilcoxon)
         }
     };
     let sides = ranks.one_sided;
     let normal = |z: f64| Some(normal_sf(z));
+    let exact = match null.side {
+        Side::Both => ranks.p_exact,
+        // Without a difference there is no side.
+        Side::Greater | Side::Less if sides.is_none() => ranks.p_exact,
+        Side::Greater => sides.and_then(|sides| sides.p_exact_greater),
+        Side::Less => sides.and_then(|sides| sides.p_exact_less),
+    };
+    let beyond = ranks.flag == Some(Flag::TooManyRanks);
+    let normal = ranks.z.filter(|_| beyond).and_then(|z| match null.side {
+        Side::Both => ranks.p_normal,
+        Side::Greater => normal(z),
+        Side::Less => normal(-z),
+    });
     Tested {
         statistic: Some(ranks.w_plus),
-        p: match null.side {
-            Side::Both => ranks.p_exact.or(ranks.p_normal),
-            Side::Greater => sides
-                .and_then(|sides| sides.p_exact_greater)
-                .or(ranks.z.and_then(normal)),
-            Side::Less => sides
-                .and_then(|sides| sides.p_exact_less)
-                .or(ranks.z.and_then(|z| normal(-z))),
-        },
-        flag: ranks.flag,
-        ..Tested::default()
+        ..Tested::with(exact.or(normal), ranks.flag)
     }
 }

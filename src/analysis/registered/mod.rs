@@ -16,6 +16,8 @@ mod interval;
 mod looks;
 pub mod observed;
 mod pairs;
+#[cfg(test)]
+mod tests;
 mod tipping;
 
 use std::num::NonZeroUsize;
@@ -52,10 +54,16 @@ impl Registered<'_> {
     pub fn answer(&self, observed: &Observed) -> Answer {
         let analysis = self.analysis;
         let arms = &self.protocol.arms;
-        let repeats = self.protocol.allocation.repeats;
+        let observed = &observed.opened();
         let clustered = analysis.cluster.field().is_some();
-        let cells = Cells::new(observed, arms.len(), repeats, clustered);
-        let primary = self.made(&cells, PRIMARY, &analysis.primary);
+        let cells = Cells::new(observed, arms.len(), clustered);
+        let repeats = cells.repeats();
+        let mut primary = self.made(&cells, PRIMARY, &analysis.primary);
+        if analysis.looks.is_some() {
+            for made in &mut primary {
+                made.tasks = looks::closed(made);
+            }
+        }
         let others = analysis.secondary.iter();
         let others = others.flat_map(|one| self.made(&cells, &one.id, &one.comparison));
         let looks = analysis.looks.as_ref();
@@ -71,6 +79,7 @@ impl Registered<'_> {
             primary: primary.iter().map(Made::answer).collect(),
             secondary: others.map(|made| made.answer()).collect(),
             looks,
+            scheduled: analysis.looks.is_some(),
         };
         let decided = family::decide(self, computed, &flow, &controls);
         Answer {
@@ -118,6 +127,7 @@ impl Registered<'_> {
                 cells,
                 id,
                 comparison,
+                tasks: cells.tasks(),
                 compared: Compared {
                     reference,
                     treatment: self.arm(treatment),
@@ -129,6 +139,7 @@ impl Registered<'_> {
                 resamples: self.analysis.resamples,
                 streams: Streams::new(&self.digest.to_string(), &stream),
                 threads: self.threads,
+                decides_alone: id == PRIMARY && !several && self.analysis.looks.is_none(),
             }
         };
         treatments.map(of_treatment).collect()

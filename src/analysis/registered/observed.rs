@@ -1,5 +1,7 @@
 //! What of a study is analysed: the drawn tasks, and what became of each of their slots.
 
+use std::collections::BTreeSet;
+
 use crate::protocol::model::Expect;
 use crate::units::{Micros, Money};
 
@@ -49,6 +51,10 @@ pub struct Slot {
     pub arm: usize,
     /// The arm's place inside its repeat, from 0.
     pub turn: u64,
+    /// The stage's place among the stages.
+    pub stage: usize,
+    /// Whether a run of it was ever started.
+    pub started: bool,
     /// Whether there is a verdict.
     pub fate: Fate,
     /// Why there is none, or why its run stopped.
@@ -70,6 +76,21 @@ pub enum Fate {
     Unjudged,
     /// It has not ended.
     Open,
+}
+
+impl Observed {
+    /// Leaves out the slots of stages that never opened: they are in no denominator.
+    pub(super) fn opened(&self) -> Self {
+        let started = self.slots.iter().filter(|slot| slot.started);
+        let opened: BTreeSet<usize> = started.map(|slot| slot.stage).collect();
+        // The first stage is open from the start.
+        let is_open = |slot: &&Slot| slot.stage == 0 || opened.contains(&slot.stage);
+        Self {
+            tasks: self.tasks.clone(),
+            slots: self.slots.iter().filter(is_open).cloned().collect(),
+            controls: self.controls.clone(),
+        }
+    }
 }
 
 impl Slot {

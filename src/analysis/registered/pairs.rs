@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 
 use super::answer::Signs;
 use super::observed::{Observed, Slot};
-use crate::analysis::Lattice;
 use crate::analysis::numbers::{NumericOutcome, NumericTask};
 use crate::analysis::values::{BinaryOutcome, BinaryTask, Estimand, SlotCount};
+use crate::analysis::{Flag, Lattice};
 use crate::protocol::model::{self, Outcome, OutcomeKind};
 
 /// The slots of a study by task and arm.
@@ -23,7 +23,7 @@ pub(super) struct Cells<'a> {
 
 impl<'a> Cells<'a> {
     /// Sorts the slots of a study with so many arms; `clustered` says whether clusters were registered.
-    pub(super) fn new(observed: &'a Observed, arms: usize, repeats: u32, clustered: bool) -> Self {
+    pub(super) fn new(observed: &'a Observed, arms: usize, clustered: bool) -> Self {
         let mut of = vec![Vec::new(); observed.tasks.len() * arms];
         for slot in &observed.slots {
             if let Some(cell) = of.get_mut(slot.task * arms + slot.arm) {
@@ -32,9 +32,9 @@ impl<'a> Cells<'a> {
         }
         Self {
             arms,
+            repeats: of.iter().map(Vec::len).max().unwrap_or(0) as u32,
             of,
             clusters: clustered.then(|| clusters(observed)),
-            repeats,
         }
     }
 
@@ -98,6 +98,8 @@ pub(super) struct Pairs {
     pub(super) lattice: Option<Lattice>,
     /// The cluster of each task; none where there are no clusters.
     pub(super) clusters: Option<Vec<usize>>,
+    /// Why there are no values.
+    pub(super) fault: Option<Flag>,
 }
 
 impl Pairs {
@@ -114,6 +116,14 @@ impl Pairs {
         match compared.outcome.kind {
             OutcomeKind::Binary => of_binary(cells, compared, estimand, tasks, clusters),
             _ => of_numbers(cells, compared, estimand, tasks, clusters),
+        }
+    }
+
+    /// Returns no values, since those that were recorded cannot be computed with: a number is beyond 1e300.
+    pub(super) fn invalid() -> Self {
+        Self {
+            fault: Some(Flag::InvalidValue),
+            ..Self::default()
         }
     }
 
@@ -151,6 +161,7 @@ impl Pairs {
             treatment,
             lattice: None,
             clusters: self.clusters.clone(),
+            fault: self.fault,
         })
     }
 }
@@ -195,6 +206,7 @@ fn of_binary(
         differences: shares.difference_values(),
         lattice: shares.differences(),
         clusters: shares.clusters().map(<[usize]>::to_vec),
+        fault: None,
     })
 }
 
@@ -231,5 +243,6 @@ fn of_numbers(
         differences: pairs.differences,
         lattice: None,
         clusters: pairs.clusters,
+        fault: None,
     })
 }

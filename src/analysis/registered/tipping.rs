@@ -10,7 +10,7 @@ const WORK_MAX: usize = 20_000_000;
 /// Fills missing slots of the treatment with successes in the order of the draw, those of the reference with
 /// failures, until the decision is another than `rejects`.
 ///
-/// None where there are more to fill than can be tried.
+/// None of them need be filled where failures alone turn it. None where there are more to fill than can be tried.
 pub(super) fn point(
     cells: &Cells<'_>,
     compared: Compared<'_>,
@@ -40,6 +40,10 @@ pub(super) fn point(
         return None;
     }
     let (mut successes, of) = (0, u64::try_from(of).ok()?);
+    if decides(&pairs(&filled, repeats, cells)?) != rejects {
+        let successes = Some(0);
+        return Some(Tipping { successes, of });
+    }
     for (task, open) in missing.iter().enumerate() {
         for _ in 0..*open {
             let (_, b) = filled.get_mut(task)?;
@@ -68,5 +72,6 @@ fn pairs(filled: &[(i64, i64)], repeats: i64, cells: &Cells<'_>) -> Option<Pairs
         differences: lattice.to_values(),
         lattice: Some(lattice),
         clusters: cells.clusters().map(<[usize]>::to_vec),
+        fault: None,
     })
 }

@@ -1,14 +1,14 @@
 //! Checks that the analysis names what exists and can work, and writes its defaults out.
 
 use super::Checker;
+use super::comparison::{INTERVAL, Slip, TEST, cluster_of, is_binary, slips};
 use super::few_tasks::planned_units;
 use super::literals::exact;
 use crate::protocol::defect::{Code, Defect, Place};
 use crate::protocol::draft::{self, Draft};
 use crate::protocol::frame::{self, Task};
 use crate::protocol::model::{
-    Alternative, Analysis, Cluster, Comparison, Effect, Interval, Looks, Multiplicity, Objective,
-    OutcomeKind, Secondary, Test,
+    Analysis, Cluster, Comparison, Interval, Looks, Multiplicity, Objective, Secondary,
 };
 use crate::protocol::source::child;
 use crate::units::{Ratio, Share};
@@ -18,6 +18,12 @@ const ALPHA: Share = Share { num: 1, den: 20 };
 
 /// The largest share of missing slots where none is given.
 const MISSING_SHARE_MAX: Share = Share { num: 1, den: 10 };
+
+/// The most looks whose level can be shared.
+const LOOKS_MAX: usize = 50;
+
+/// The smallest distance of a look from the one before it, as a share of where it is.
+const LOOK_GAP_MIN: f64 = 1e-4;
 
 /// The fewest units whose bootstrap may decide.
 const RESAMPLED_UNITS_MIN: usize = 20;
@@ -42,8 +48,8 @@ impl Checker<'_> {
         let share = given.missing_share_max.as_ref();
         let missing_share_max = self.share("/analysis/missing_share_max", share);
         let primary = primary_of(&given.primary);
-        let slip = self.primary(draft, given, &primary);
-        let secondary = self.secondaries(draft, given, &primary, slip.as_deref());
+        let slips = self.primary(draft, given, &primary);
+        let secondary = self.secondaries(draft, given, &primary, &slips);
         let descriptive = given.descriptive.as_ref();
         Some(Analysis {
             reference: given.reference.0.clone(),
@@ -62,32 +68,35 @@ impl Checker<'_> {
         })
     }
 
-    /// Checks the comparison that decides; returns why its test cannot be made.
+    /// Checks the comparison that decides; returns why it cannot be made.
     fn primary(
         &mut self,
         draft: &Draft,
         analysis: &draft::Analysis,
         primary: &Comparison,
-    ) -> Option<String> {
+    ) -> Vec<Slip> {
         let table = "/analysis/primary";
         let place = Place::Value(child(table, "outcome"));
         self.known_outcome(draft, place, &primary.outcome);
         self.asked_margin(draft, table, primary, analysis.primary.margin);
-        self.asked_interval(draft, analysis, table, primary);
-        let slip = test_slip(draft, analysis, primary);
-        if let Some(slip) = &slip {
-            self.refuse(Code::Analysis, Place::Value(child(table, "test")), slip);
+        let slips = slips(draft, analysis, primary);
+        for slip in &slips {
+            self.refuse(
+                Code::Analysis,
+                Place::Value(child(table, slip.key)),
+                &slip.message,
+            );
         }
-        slip
+        slips
     }
 
-    /// Checks the further comparisons; `slip` is why the primary's test cannot be made.
+    /// Checks the further comparisons; `of_primary` is why the primary one cannot be made.
     fn secondaries(
         &mut self,
         draft: &Draft,
         analysis: &draft::Analysis,
         primary: &Comparison,
-        slip: Option<&str>,
+        of_primary: &[Slip],
     ) -> Vec<Secondary> {
         let ids = analysis
             .secondary
@@ -95,12 +104,20 @@ impl Checker<'_> {
             .enumerate()
             .map(|(i, one)| (format!("/analysis/secondary/{i}/id"), one.id.0.as_str()));
         self.distinct(ids);
+        for (i, one) in analysis.secondary.iter().enumerate() {
+            if one.id.0 == "primary" {
+                let place = Place::Value(format!("/analysis/secondary/{i}/id"));
+                let message =
+                    "`primary` is the comparison that decides; give this one another name";
+                self.refuse(Code::DuplicateId, place, message);
+            }
+        }
         let given = analysis.secondary.iter().enumerate();
         given
             .map(|(i, given)| {
                 let table = format!("/analysis/secondary/{i}");
                 let comparison = secondary_of(given, primary);
-                self.secondary(draft, analysis, &table, given, &comparison, slip);
+                self.secondary(draft, analysis, &table, given, &comparison, of_primary);
                 Secondary {
                     id: given.id.0.clone(),
                     comparison,
@@ -117,19 +134,26 @@ impl Checker<'_> {
         table: &str,
         given: &draft::Secondary,
         comparison: &Comparison,
-        slip: Option<&str>,
+        of_primary: &[Slip],
     ) {
         let place = Place::Value(child(table, "outcome"));
         self.known_outcome(draft, place, &comparison.outcome);
         if given.objective.is_some() || given.margin.is_some() {
             self.asked_margin(draft, table, comparison, given.margin);
         }
-        if given.interval.is_some() || given.effect.is_some() {
-            self.asked_interval(draft, analysis, table, comparison);
-        }
-        let own = test_slip(draft, analysis, comparison);
-        if let Some(own) = own.filter(|own| given.test.is_some() || Some(own.as_str()) != slip) {
-            self.refuse(Code::Analysis, Place::Value(child(table, "test")), own);
+        let is_given = |key| match key {
+            TEST => given.test.is_some(),
+            INTERVAL => given.interval.is_some(),
+            _ => given.effect.is_some(),
+        };
+        for slip in slips(draft, analysis, comparison) {
+            if is_given(slip.key) || !of_primary.contains(&slip) {
+                self.refuse(
+                    Code::Analysis,
+                    Place::Value(child(table, slip.key)),
+                    slip.message,
+                );
+            }
         }
     }
 
@@ -193,15 +217,31 @@ impl Checker<'_> {
                 "an e-value takes tasks for exchangeable; with `cluster` leave it out",
             );
         }
+        if analysis.treatments.len() > 1 {
+            let message = "looks at several treatments would share no level; leave them out, or compare one treatment";
+            self.refuse(
+                Code::Analysis,
+                Place::Key("/analysis/looks".to_owned()),
+                message,
+            );
+        }
+        if given.fractions.len() > LOOKS_MAX {
+            let place = Place::Value("/analysis/looks/fractions".to_owned());
+            let message = format!("there are more than {LOOKS_MAX} looks; take fewer");
+            self.refuse(Code::Range, place, message);
+        }
         let mut before = 0.0;
         let mut fractions = Vec::new();
         for (i, fraction) in given.fractions.iter().enumerate() {
             let place = format!("/analysis/looks/fractions/{i}");
-            if *fraction > before && *fraction <= 1.0 {
+            if *fraction > before
+                && *fraction <= 1.0
+                && *fraction - before >= LOOK_GAP_MIN * fraction
+            {
                 fractions.extend(self.exact::<Share>(&place, *fraction));
             } else {
                 let message = format!(
-                    "`{fraction}` is out of order: looks are at shares of the drawn tasks, each above the one before it and at most 1"
+                    "`{fraction}` is out of order: looks are at shares of the drawn tasks, each well above the one before it and at most 1"
                 );
                 self.refuse(Code::Range, Place::Value(place), message);
             }
@@ -225,45 +265,6 @@ impl Checker<'_> {
                 Defect::new(Code::Analysis, Place::Key("/analysis".to_owned()), message)
                     .note("write [analysis.multiplicity] with method = \"holm\""),
             );
-        }
-    }
-
-    /// Refuses an interval or an effect that cannot be computed from what it is asked of.
-    fn asked_interval(
-        &mut self,
-        draft: &Draft,
-        analysis: &draft::Analysis,
-        table: &str,
-        asked: &Comparison,
-    ) {
-        let binary = is_binary(draft, &asked.outcome);
-        let clustered = cluster_of(analysis).field().is_some();
-        let of_pairs = matches!(
-            asked.interval,
-            Some(Interval::Tango | Interval::Newcombe | Interval::AgrestiMin)
-        );
-        let ratio = asked.effect == Some(Effect::RatioOfMeans);
-        let slip = if of_pairs && (!binary || clustered || draft.repeats() > 1) {
-            "this interval is for a binary outcome with one repeat and no cluster; use t_cr2"
-        } else if asked.interval == Some(Interval::Fieller) && !ratio {
-            "a Fieller interval is for effect = \"ratio_of_means\""
-        } else {
-            ""
-        };
-        if !slip.is_empty() {
-            let place = Place::Value(format!("{table}/interval"));
-            self.refuse(Code::Analysis, place, slip);
-        }
-        let is_ratio = ratio || asked.effect == Some(Effect::GeometricRatio);
-        if is_ratio && asked.objective != Objective::Superiority {
-            let place = Place::Value(format!("{table}/effect"));
-            let message = "a margin is a difference in the outcome's unit; for this objective use paired_diff";
-            self.refuse(Code::Analysis, place, message);
-        }
-        if asked.effect == Some(Effect::GeometricRatio) && binary {
-            let place = Place::Value(format!("{table}/effect"));
-            let message = "a geometric ratio needs values above 0, and a binary outcome has zeros";
-            self.refuse(Code::Analysis, place, message);
         }
     }
 
@@ -320,58 +321,6 @@ impl Checker<'_> {
             ),
             Some(size) => _ = self.exact::<Ratio>(&format!("{table}/margin"), size),
         }
-    }
-}
-
-/// Returns whether an outcome is binary; one that is not declared is told elsewhere.
-fn is_binary(draft: &Draft, outcome: &str) -> bool {
-    let found = draft.outcomes.iter().find(|one| one.id.0 == outcome);
-    found.is_some_and(|outcome| outcome.kind == OutcomeKind::Binary)
-}
-
-/// Says why a test cannot be made on what it is asked of.
-fn test_slip(draft: &Draft, analysis: &draft::Analysis, asked: &Comparison) -> Option<String> {
-    let outcome = draft.outcomes.iter().find(|one| one.id.0 == asked.outcome);
-    let binary = outcome.is_none_or(|outcome| outcome.kind == OutcomeKind::Binary);
-    let mcnemar = matches!(asked.test, Test::McnemarExact | Test::McnemarMid);
-    let paired = mcnemar || asked.test == Test::Wilcoxon;
-    let repeats = draft.repeats();
-    if mcnemar && !binary {
-        Some("a McNemar test needs a binary outcome".to_owned())
-    } else if mcnemar && repeats > 1 {
-        Some(format!(
-            "a McNemar test needs one repeat of each task, and here are {repeats}; use sign_flip or t_cr2"
-        ))
-    } else if mcnemar && asked.objective != Objective::Superiority {
-        Some("a McNemar test has no margin; for this objective use t_cr2 or sign_flip".to_owned())
-    } else if asked.test == Test::SignFlip && !binary && looks_one_way(asked) {
-        Some(
-            "a sign flip of numbers is drawn in both directions; for one direction use t_cr2"
-                .to_owned(),
-        )
-    } else if paired && cluster_of(analysis).field().is_some() {
-        Some(
-            "this test takes tasks for unrelated; with `cluster` use t_cr2 or sign_flip".to_owned(),
-        )
-    } else {
-        None
-    }
-}
-
-/// Returns whether a hypothesis has one side.
-fn looks_one_way(asked: &Comparison) -> bool {
-    let one_sided = matches!(
-        asked.alternative,
-        Some(Alternative::Greater | Alternative::Less)
-    );
-    one_sided || asked.objective != Objective::Superiority
-}
-
-/// Returns which tasks are related.
-fn cluster_of(analysis: &draft::Analysis) -> Cluster {
-    match analysis.cluster.as_deref() {
-        None | Some("none") => Cluster::None,
-        Some(field) => Cluster::Field(field.to_owned()),
     }
 }
 

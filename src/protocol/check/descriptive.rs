@@ -107,7 +107,12 @@ impl Checker<'_> {
 
     /// Refuses descriptions of what no outcome says: successes without a binary outcome, costs without money.
     fn described_outcomes(&mut self, draft: &Draft, given: &draft::Descriptive) {
-        let has = |kind| draft.outcomes.iter().any(|outcome| outcome.kind == kind);
+        let primary = draft.analysis.as_ref();
+        let primary = primary.map_or("", |analysis| analysis.primary.outcome.0.as_str());
+        let is_success = |outcome: &draft::Outcome| {
+            outcome.kind == OutcomeKind::Binary
+                && ["resolved", primary].contains(&outcome.id.0.as_str())
+        };
         let successes = [
             ("pass_at", given.pass_at.is_some()),
             ("pass_hat", given.pass_hat.is_some()),
@@ -115,14 +120,16 @@ impl Checker<'_> {
             ("cost_effectiveness", given.cost_effectiveness.is_some()),
         ];
         let asked = successes.into_iter().find(|(_, asked)| *asked);
-        if let (Some((key, _)), false) = (asked, has(OutcomeKind::Binary)) {
+        if let (Some((key, _)), false) = (asked, draft.outcomes.iter().any(is_success)) {
             let place = Place::Key(format!("/analysis/descriptive/{key}"));
             let message = format!(
-                "`{key}` counts successes, and no outcome is binary; declare one, or leave it out"
+                "`{key}` counts successes: the outcome `resolved`, or the primary one, must be binary"
             );
             self.refuse(Code::Analysis, place, message);
         }
-        if given.cost_effectiveness.is_some() && !has(OutcomeKind::Money) {
+        let mut outcomes = draft.outcomes.iter();
+        let has_money = outcomes.any(|outcome| outcome.kind == OutcomeKind::Money);
+        if given.cost_effectiveness.is_some() && !has_money {
             let place = Place::Key("/analysis/descriptive/cost_effectiveness".to_owned());
             let message = "no outcome says what a run costs; declare one of kind = \"money\", or leave this out";
             self.refuse(Code::Analysis, place, message);

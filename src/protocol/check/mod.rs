@@ -3,13 +3,14 @@
 //! Shape first (`shape`), then meaning, table by table; each finding goes on one pile. What lies
 //! where the shape already refused something is dropped, so that one slip makes one defect.
 //!
-//! - the tables: `design`, `execution`, `observed`, `judgement`, `analysis`, `descriptive`, `attempts`, `rules`;
+//! - the tables: `design`, `execution`, `observed`, `judgement`, `analysis`, `comparison`, `descriptive`, `attempts`, `rules`;
 //! - what stands in many tables: `names`, `literals`, `expressions`, `templates`, `files`, `secret`;
 //! - the whole: `differences` of arms, `weakness` and `few_tasks`, `enforced`;
 //! - `told`: in which order findings are told.
 
 mod analysis;
 mod attempts;
+mod comparison;
 mod descriptive;
 mod design;
 mod differences;

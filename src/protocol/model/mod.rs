@@ -114,9 +114,9 @@ impl Protocol {
     /// Returns the outcome that counts as a success: the one that is called `resolved`, else the primary one, if
     /// it is binary.
     pub fn success(&self) -> Option<&Outcome> {
-        let named = self.outcome("resolved");
         let primary = self.analysis.as_ref().map(|analysis| &analysis.primary);
         let binary = |outcome: &&Outcome| outcome.kind == OutcomeKind::Binary;
+        let named = self.outcome("resolved").filter(binary);
         named.or_else(|| self.outcome(&primary?.outcome).filter(binary))
     }
 

@@ -7,6 +7,6 @@ mod numbers;
 mod page;
 mod sentence;
 
-pub use numbers::{p_value, rounded};
+pub use numbers::{hundredths, p_value, rounded};
 pub use page::{Conduct, Study, page, paragraph};
 pub use sentence::sentence;

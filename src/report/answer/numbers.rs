@@ -9,7 +9,13 @@ use crate::protocol::model::{Effect, OutcomeKind};
 
 /// Writes a share in per cent with one decimal.
 pub(super) fn percent(share: f64) -> String {
-    format!("{:.1} %", without_minus_zero(share * 100.0, 1))
+    format!("{} %", hundredths(share))
+}
+
+/// Writes a share in hundredths with one decimal, rounded half away from 0.
+pub fn hundredths(share: f64) -> String {
+    // Adding 0 makes -0 a 0.
+    format!("{:.1}", (share * 1000.0).round() / 10.0 + 0.0)
 }
 
 /// Writes a p with two significant digits.
@@ -58,7 +64,11 @@ impl Scale {
     /// Writes an effect with its sign and unit.
     pub(super) fn effect(self, value: f64) -> String {
         match self {
-            Self::Points => format!("{:+.1} points", without_minus_zero(value * 100.0, 1)),
+            Self::Points => {
+                let points = hundredths(value);
+                let sign = if points.starts_with('-') { "" } else { "+" };
+                format!("{sign}{points} points")
+            }
             Self::Unit(unit) => {
                 let sign = if value > 0.0 { "+" } else { "" };
                 format!("{sign}{}{unit}", rounded(value, 4))
@@ -70,7 +80,7 @@ impl Scale {
     /// Writes an end of an interval, whose unit stands before it.
     pub(super) fn end(self, value: f64) -> String {
         match self {
-            Self::Points => format!("{:.1}", without_minus_zero(value * 100.0, 1)),
+            Self::Points => hundredths(value),
             Self::Unit(_) => rounded(value, 4),
             Self::Times => rounded(value, 3),
         }
@@ -84,15 +94,6 @@ impl Scale {
             OutcomeKind::Duration => format!("{} ms", rounded(value, 4)),
             OutcomeKind::Number => rounded(value, 4),
         }
-    }
-}
-
-/// Rounds to nothing what would be shown as -0.
-fn without_minus_zero(value: f64, decimals: usize) -> f64 {
-    let shown = format!("{value:.decimals$}");
-    match shown.strip_prefix('-') {
-        Some(digits) if digits.chars().all(|c| matches!(c, '0' | '.')) => 0.0,
-        _ => value,
     }
 }
 

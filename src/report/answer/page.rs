@@ -234,11 +234,7 @@ fn looks(page: &mut String, answer: &Answer, table: &LookTable) {
         let nominal = look
             .nominal_p
             .map_or_else(|| "nothing".to_owned(), |p| rounded(p, 3));
-        let decision = match (look.closed, look.rejects) {
-            (false, _) => "not closed",
-            (true, true) => "rejects",
-            (true, false) => "goes on",
-        };
+        let decision = if look.rejects { "rejects" } else { "goes on" };
         let text = format!(
             "{} tasks   {p}   rejects at {nominal} or less   {decision}",
             look.tasks

@@ -2,8 +2,9 @@
 
 use super::numbers::{Scale, p_value};
 use crate::analysis::controls::Gate;
+use crate::analysis::registered::PRIMARY;
 use crate::analysis::registered::answer::{Answer, Compared, Row, Verdict};
-use crate::protocol::model::{Better, Effect, Estimand, Objective, Test};
+use crate::protocol::model::{Better, Effect, Estimand, Objective, OutcomeKind, Test};
 
 /// Returns the answer as one paragraph.
 pub fn sentence(answer: &Answer) -> String {
@@ -66,7 +67,11 @@ fn numbers(compared: &Compared, scale: Scale) -> String {
         None => "no interval".to_owned(),
     };
     let p = compared.p.map_or_else(|| "no p".to_owned(), p_value);
-    format!("{interval}; {p}, {}", test(compared))
+    let adjusted = compared
+        .p_adjusted
+        .filter(|_| compared.p_adjusted != compared.p);
+    let adjusted = adjusted.map_or(String::new(), |p| format!(", adjusted {}", p_value(p)));
+    format!("{interval}; {p}{adjusted}, {}", test(compared))
 }
 
 /// Writes the level of an interval in per cent.
@@ -102,8 +107,8 @@ fn sample(answer: &Answer, compared: &Compared) -> String {
         repeats => format!(", {repeats} repeats"),
     };
     let estimand = match compared.estimand {
-        Estimand::AsDrawn => "as drawn",
-        Estimand::Available => "of available values",
+        Estimand::AsDrawn if compared.kind == OutcomeKind::Binary => "as drawn",
+        Estimand::AsDrawn | Estimand::Available => "of available values",
         Estimand::CompleteBlocks => "of complete tasks",
     };
     format!("{clusters}; {} tasks{repeats}, {estimand}", compared.tasks)
@@ -119,10 +124,7 @@ pub(super) fn conclusion(answer: &Answer, compared: &Compared) -> Option<String>
     let margin = compared.margin.map(|margin| margin.to_string());
     let margin = margin.unwrap_or_default();
     let said = match (compared.objective, shows) {
-        (Objective::Superiority, true) => match winner(compared) {
-            Some(arm) => format!("{arm} is better."),
-            None => "A difference is shown.".to_owned(),
-        },
+        (Objective::Superiority, true) => superior(answer, compared),
         (Objective::Superiority, false) => "No difference is shown.".to_owned(),
         (Objective::NonInferiority, true) => {
             format!("{treatment} is not worse than {reference} by {margin} or more.")
@@ -146,13 +148,29 @@ pub(super) fn conclusion(answer: &Answer, compared: &Compared) -> Option<String>
     })
 }
 
-/// Returns the arm that the effect favours.
-pub(super) fn winner(compared: &Compared) -> Option<&str> {
+/// Says which arm is better: with looks by the first one that rejects, which may not be the last.
+fn superior(answer: &Answer, compared: &Compared) -> String {
+    let looks = answer.looks.iter();
+    let mut looks = looks.flat_map(|table| &table.looks);
+    let look = looks.find(|look| look.rejects && compared.id == PRIMARY);
+    let estimate = look.map_or(compared.result.estimate, |look| look.result.estimate);
+    let by = look.map_or(String::new(), |look| {
+        let p = look.p.map_or_else(|| "no p".to_owned(), p_value);
+        format!(", by the look at the first {} tasks ({p})", look.tasks)
+    });
+    match estimate.and_then(|estimate| favoured(compared, estimate)) {
+        Some(arm) => format!("{arm} is better{by}."),
+        None => format!("A difference is shown{by}."),
+    }
+}
+
+/// Returns the arm that an effect favours.
+fn favoured(compared: &Compared, estimate: f64) -> Option<&str> {
     let null = match compared.effect {
         Effect::PairedDiff => 0.0,
         Effect::RatioOfMeans | Effect::GeometricRatio => 1.0,
     };
-    let more = compared.result.estimate?.partial_cmp(&null)?;
+    let more = estimate.partial_cmp(&null)?;
     let treatment_has_more = match more {
         std::cmp::Ordering::Equal => return None,
         more => more == std::cmp::Ordering::Greater,
@@ -202,7 +220,11 @@ fn missing(answer: &Answer) -> String {
         many => format!("{many} of"),
     };
     let verb = if flow.missing == 1 { "is" } else { "are" };
-    let bounds = answer.primary.first().and_then(|compared| {
+    let only = match answer.primary.as_slice() {
+        [only] => Some(only),
+        _ => None,
+    };
+    let bounds = only.and_then(|compared| {
         let bound = |name| -> Option<&Row> {
             let mut rows = compared.sensitivity.iter();
             rows.find(|row| row.estimand == name)
@@ -212,7 +234,7 @@ fn missing(answer: &Answer) -> String {
         let high = bound("bound_high")?.result.estimate?;
         Some(format!(
             ": between {} and {} if they all went one way",
-            scale.end(low),
+            scale.effect(low),
             scale.effect(high)
         ))
     });

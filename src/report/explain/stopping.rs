@@ -161,7 +161,7 @@ fn looks(page: &mut Page, looks: &Looks) {
         Spending::Power => "The level is spent as the square of the share (`power`).",
     });
     page.item(
-        "A look is an entry with the tasks that it took and what it decides, and starts obey it. \
+        "Looks are computed when the study has ended, and end no study early. \
          A look that is not on this list is a deviation.",
     );
     page.item(match under_run {
