@@ -23,6 +23,7 @@ use crate::engine::rules::Rules;
 use crate::protocol::model::CauseWord;
 use crate::report::tally::Tally;
 use crate::runner::process::SpawnFault;
+use crate::runner::recovery;
 use crate::runner::session::{self, Brake, End, Session};
 use crate::runner::signals::{self, Wish};
 use crate::runner::{clock, programs};
@@ -53,7 +54,7 @@ pub(super) fn run(args: &Run) -> Result<Reply, Failure> {
     let again = args.retry_failed && standing.stopped.is_none();
     if !args.pilot && standing.has_ended() && !again {
         let runs = runs_folder(&store, &record)?;
-        session::tidy(&mut store, &runs)?;
+        recovery::tidy(&mut store, &runs)?;
         return match &standing.stopped {
             Some(stopped) => over(&mut store, &record, &stopped.code, "nothing to do"),
             None => finished(&mut store, &record, "; nothing to do", false),
@@ -195,6 +196,10 @@ fn execute(
                 ));
                 brake.end();
             }
+            Wish::Leave => {
+                bar.say("leaving     live runs go on without this session; the next `prereg run` takes them up");
+                brake.leave();
+            }
         })
     };
     let listening = listening.map_err(deaf)?;
@@ -253,7 +258,7 @@ fn rules_of(store: &mut Store) -> Result<Arc<Rules>, Failure> {
     store.rules()?.ok_or_else(no_protocol)
 }
 
-fn no_protocol() -> Failure {
+pub(super) fn no_protocol() -> Failure {
     Failure::Fault {
         code: "record",
         message: "no protocol stands on the record".to_owned(),

@@ -6,9 +6,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::protocol::model::CauseWord;
+use crate::protocol::model::{CauseWord, Containment};
 use crate::protocol::registration::Registration;
-use crate::units::{Digest, Micros, Money, RunId, Time};
+use crate::units::{Bytes, Digest, Micros, Money, RunId, Time};
 
 /// A command: who asks for what, and when.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -51,6 +51,10 @@ impl Clock {
 
 fn is_none(duration: &Micros) -> bool {
     duration.0 == 0
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 fn is_not(difference: &i64) -> bool {
@@ -352,6 +356,18 @@ pub struct Execution {
     /// Processor time in milliseconds, where the system tells it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_ms: Option<u64>,
+    /// Processor time of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<Micros>,
+    /// Processor time of the system for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system: Option<Micros>,
+    /// The most memory that one of its processes had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Bytes>,
+    /// How it was held together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub containment: Option<Containment>,
     /// What the arm's own output says, where the protocol reads it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed: Option<Value>,
@@ -371,8 +387,11 @@ pub struct Execution {
 pub struct Stream {
     /// How many bytes were written.
     pub bytes: u64,
-    /// How many of them were kept, from the beginning.
+    /// How many of them were kept: from the beginning, and then from the end.
     pub kept: u64,
+    /// How many of those are from the end, after a gap.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub tail: u64,
     /// The digest of all of them; none where there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub digest: Option<Digest>,

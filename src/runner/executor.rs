@@ -2,7 +2,7 @@
 //!
 //! Nothing here decides anything: what was observed goes to the engine as it was found.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
 use std::io;
@@ -11,8 +11,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::children::{self, Note};
-use super::process::{self, Captured, Ended, Interrupt, Job};
+use super::children;
+use super::process::{self, Captured, Ended, Interrupt, SpawnFault};
+use super::supervisor::{Given, Hidden, Order, Outcome, Seen, Spare, Tier, Tiers, Traces};
 use super::tree::{self, TreeFault};
 use crate::engine::command::{Action, Cause, Ending, Evidence, Execution, Judged, Stream};
 use crate::engine::rules::Rules;
@@ -21,7 +22,7 @@ use crate::protocol::canonical;
 use crate::protocol::frame::Task;
 use crate::protocol::model::Execution as Limits;
 use crate::protocol::template;
-use crate::units::{Digest, Micros, RunId};
+use crate::units::{Bytes, Digest, Micros, RunId};
 
 /// A limit for what has none: ten years.
 const NO_LIMIT: Duration = Duration::from_secs(10 * 365 * 86_400);
@@ -52,6 +53,41 @@ pub struct Executor<'a> {
     pub env: &'a BTreeMap<OsString, OsString>,
     /// Ends everything that is live.
     pub interrupt: &'a Interrupt,
+    /// Leaves everything that is live to its supervisor.
+    pub leave: &'a Interrupt,
+    /// What holds arms and judges together.
+    pub tiers: &'a Tiers,
+    /// Files and folders that an arm is not to see.
+    pub hidden: &'a [PathBuf],
+}
+
+/// What a worker has at hand: the supervisor of what it executes next.
+#[derive(Debug, Default)]
+pub struct Bench {
+    spare: Option<Spare>,
+}
+
+impl Bench {
+    /// Puts a supervisor ready, which starts while something else is done.
+    ///
+    /// Where there is none to be had now, the next that needs it says so.
+    pub fn make_ready(&mut self) {
+        if self.spare.is_none() {
+            self.spare = Spare::start().ok();
+        }
+    }
+
+    fn take(&mut self) -> io::Result<Spare> {
+        self.spare.take().map_or_else(Spare::start, Ok)
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        if let Some(spare) = self.spare.take() {
+            spare.dismiss();
+        }
+    }
 }
 
 /// The world broke under a run.
@@ -77,9 +113,20 @@ pub enum StepFault {
     /// Output could not be kept.
     #[error(transparent)]
     Capture(#[from] process::CaptureFault),
+    /// A supervisor could not be started, heard or waited for.
+    #[error("a supervisor could not be had: {0}; mend that, and run again")]
+    Supervisor(#[source] io::Error),
+    /// Somebody has ended the supervisor of a judge.
+    #[error("the judge of run {0} was ended with its supervisor; run again to judge it")]
+    JudgeLost(RunId),
+    /// Nobody can tell whether a run is still being executed.
+    #[error(
+        "whether run {0} is still being executed cannot be proved; make sure that nothing of it is left, then say `prereg reconcile {0} --lost --reason TEXT`"
+    )]
+    Unproven(RunId),
     /// The machine had no place for another process, or for watching it.
     #[error("{0}; free processes, memory or files, and run again")]
-    Shortage(process::SpawnFault),
+    Shortage(SpawnFault),
 }
 
 impl StepFault {
@@ -98,6 +145,9 @@ impl StepFault {
             Self::Folder { .. } => "run-folder",
             Self::Tree(fault) => fault.code(),
             Self::Capture(fault) => fault.code(),
+            Self::Supervisor(_) => "supervisor",
+            Self::JudgeLost(_) => "judge-lost",
+            Self::Unproven(_) => "end-unproven",
             Self::Shortage(fault) => fault.code(),
         }
     }
@@ -111,63 +161,115 @@ impl Executor<'_> {
 
     /// Lays a fresh workspace and executes the arm in it.
     ///
-    /// Returns what is to be recorded of the run: its ending, or that it is closed. A fault that
-    /// would meet the next run too comes beside it. `meanwhile` is done while the arm is executed,
-    /// and holds up reading its output.
+    /// Returns what is to be recorded of the run: its ending, or that it is closed; nothing where that
+    /// is not known yet. A fault that would meet the next run too comes beside it. `meanwhile` is done
+    /// while the arm is executed.
     pub fn execute(
         &self,
         assignment: &Assignment,
-        note: &Note,
+        bench: &mut Bench,
         meanwhile: &dyn Fn(),
-    ) -> (Action, Option<StepFault>) {
+    ) -> (Option<Action>, Option<StepFault>) {
         let run = assignment.run;
-        let closed = |cause, text: String| Action::Close {
-            run,
-            cause,
-            note: Some(text),
-        };
-        if let Err(fault) = self.prepare(assignment) {
-            meanwhile();
-            return (closed(Cause::Failed, fault.to_string()), Some(fault));
-        }
-        match self.execute_arm(assignment, note, meanwhile) {
-            Err(fault) => {
-                meanwhile();
-                let said = closed(Cause::Failed, fault.to_string());
-                (
-                    said,
-                    fault.is_shortage().then_some(StepFault::Shortage(fault)),
-                )
-            }
-            Ok(ended) if ended.interrupted => (
-                closed(Cause::Cancelled, "the operator ended it".to_owned()),
-                None,
+        let started = self
+            .prepare(assignment)
+            .map_err(Unstarted::Fault)
+            .and_then(|()| self.start_arm(assignment, bench));
+        bench.make_ready();
+        meanwhile();
+        match started {
+            Ok(given) => self.wait(run, given),
+            Err(Unstarted::Fault(fault)) => (
+                Some(closed(run, Cause::Failed, fault.to_string())),
+                Some(fault),
             ),
-            Ok(ended) => {
-                let ending = Ending {
-                    error_stop: None,
-                    cost: None,
-                    wall: Some(Micros(ended.wall_us)),
-                    timed_out: ended.timed_out,
-                };
-                let fault = ended.capture_fault.map(StepFault::from);
-                let execution = Execution {
-                    observed: self.observed(run),
-                    exit: ended.exit,
-                    signal: ended.signal,
-                    cpu_ms: ended.cpu_ms,
-                    leaked: ended.leaked,
-                    stdout: Some(stream(&ended.stdout)),
-                    stderr: Some(stream(&ended.stderr)),
-                };
-                let finish = Action::Finish {
-                    run,
-                    ending,
-                    execution: Some(execution),
-                };
-                (finish, fault)
-            }
+            Err(Unstarted::Spawn(fault)) => self.not_started(run, fault),
         }
+    }
+
+    /// Waits for a run that an earlier session has started.
+    pub fn adopt(&self, run: RunId) -> (Option<Action>, Option<StepFault>) {
+        let traces = self.traces(run);
+        match traces.seen() {
+            Seen::Alive(given) => self.wait(run, given),
+            _ => self.became(run, traces.outcome()),
+        }
+    }
+
+    fn wait(&self, run: RunId, given: Given) -> (Option<Action>, Option<StepFault>) {
+        self.became(run, given.wait(self.interrupt, Some(self.leave)))
+    }
+
+    /// Returns what is to be recorded of a run whose supervisor has ended.
+    fn became(
+        &self,
+        run: RunId,
+        outcome: io::Result<Outcome>,
+    ) -> (Option<Action>, Option<StepFault>) {
+        match outcome {
+            // The run is as live as it was: the next session looks again.
+            Err(error) => (None, Some(StepFault::Supervisor(error))),
+            Ok(Outcome::NotStarted(fault)) => self.not_started(run, fault),
+            Ok(Outcome::Lost) => {
+                self.end_rest(run);
+                (Some(lost(run)), None)
+            }
+            Ok(Outcome::Left) => (None, None),
+            Ok(Outcome::Ended(ended, _)) if ended.interrupted => {
+                let note = "the operator ended it".to_owned();
+                (Some(closed(run, Cause::Cancelled, note)), None)
+            }
+            Ok(Outcome::Ended(ended, tier)) => self.ended(run, *ended, tier),
+        }
+    }
+
+    fn not_started(&self, run: RunId, fault: SpawnFault) -> (Option<Action>, Option<StepFault>) {
+        let said = closed(run, Cause::Failed, fault.to_string());
+        let shortage = fault.is_shortage().then_some(StepFault::Shortage(fault));
+        (Some(said), shortage)
+    }
+
+    fn ended(&self, run: RunId, ended: Ended, tier: Tier) -> (Option<Action>, Option<StepFault>) {
+        let ending = Ending {
+            error_stop: None,
+            cost: None,
+            wall: Some(Micros(ended.wall_us)),
+            timed_out: ended.timed_out,
+        };
+        let fault = ended.capture_fault.map(StepFault::from);
+        let execution = Execution {
+            observed: self.observed(run),
+            exit: ended.exit,
+            signal: ended.signal,
+            cpu_ms: ended.usage.cpu_ms(),
+            user: ended.usage.user_us.map(Micros),
+            system: ended.usage.system_us.map(Micros),
+            memory: ended.usage.peak_bytes.map(Bytes),
+            containment: Some(tier),
+            leaked: ended.leaked,
+            stdout: Some(stream(&ended.stdout)),
+            stderr: Some(stream(&ended.stderr)),
+        };
+        let finish = Action::Finish {
+            run,
+            ending,
+            execution: Some(execution),
+        };
+        (Some(finish), fault)
+    }
+
+    /// Ends what a supervisor that was killed has left, where the kernel has not.
+    pub fn end_rest(&self, run: RunId) {
+        children::end_marked_run(self.runs, run);
+        if let Some(cgroup) = self.tiers.cgroup(self.runs, &run.to_string()) {
+            // What cannot be ended is left; the next that needs the name says so.
+            let _ = super::supervisor::end_cgroup(&cgroup);
+        }
+    }
+
+    /// Returns the files by which the supervisor of a run is found.
+    pub fn traces(&self, run: RunId) -> Traces {
+        Traces::of(self.runs, &run.to_string())
     }
 
     /// Reads what the arm's own output says: one JSON document, or nothing.
@@ -188,7 +290,11 @@ impl Executor<'_> {
 
     /// Reads the claim and runs the judge; returns what is to be recorded, or nothing when the
     /// operator ended the judge: the run is then judged again by the next session.
-    pub fn judge(&self, assignment: &Assignment, note: &Note) -> Result<Option<Action>, StepFault> {
+    pub fn judge(
+        &self,
+        assignment: &Assignment,
+        bench: &mut Bench,
+    ) -> Result<Option<Action>, StepFault> {
         let workspace = self.workspace(assignment.run);
         self.restore(&workspace)?;
         let protocol = self.rules.protocol();
@@ -206,9 +312,9 @@ impl Executor<'_> {
         };
         if let Some(judge) = &protocol.judge {
             self.lay_for_judge(assignment, &workspace)?;
-            match self.execute_judge(assignment, note) {
-                Ok(ended) if ended.interrupted => return Ok(None),
-                Ok(ended) => {
+            match self.execute_judge(assignment, bench)? {
+                Outcome::Ended(ended, _) if ended.interrupted => return Ok(None),
+                Outcome::Ended(ended, _) => {
                     evidence.judge = Some(Judged {
                         exit: ended.exit,
                         signal: ended.signal,
@@ -219,9 +325,14 @@ impl Executor<'_> {
                         return Err(fault.into());
                     }
                 }
+                // Nobody is left who could judge it now.
+                Outcome::Left => return Ok(None),
                 // The run waits for a session that can judge it.
-                Err(fault) if fault.is_shortage() => return Err(StepFault::Shortage(fault)),
-                Err(fault) => {
+                Outcome::Lost => return Err(StepFault::JudgeLost(assignment.run)),
+                Outcome::NotStarted(fault) if fault.is_shortage() => {
+                    return Err(StepFault::Shortage(fault));
+                }
+                Outcome::NotStarted(fault) => {
                     evidence.judge = Some(Judged {
                         fault: Some(fault.to_string()),
                         ..Judged::default()
@@ -248,7 +359,8 @@ impl Executor<'_> {
 
     /// Removes the workspace of a run that is closed, if it is empty; says whether it was.
     pub fn clean_if_empty(&self, run: RunId) -> bool {
-        fs::remove_dir(self.workspace(run)).is_ok()
+        // What stays behind is put away with the rest.
+        fs::remove_dir(self.workspace(run)).is_ok() && remove_traces(self.runs, run).is_ok()
     }
 
     /// Puts an empty workspace where the arm has left none, so that it is judged by nothing.
@@ -339,12 +451,7 @@ impl Executor<'_> {
         }
     }
 
-    fn execute_arm(
-        &self,
-        assignment: &Assignment,
-        note: &Note,
-        meanwhile: &dyn Fn(),
-    ) -> Result<Ended, process::SpawnFault> {
+    fn start_arm(&self, assignment: &Assignment, bench: &mut Bench) -> Result<Given, Unstarted> {
         let limits = self.limits(&assignment.arm);
         let [stdout, stderr, ..] = outputs(self.runs, assignment.run);
         let part = Part {
@@ -352,17 +459,19 @@ impl Executor<'_> {
             limits,
             timeout: limits.timeout,
             sees_task: self.rules.protocol().control(&assignment.arm).is_some(),
+            outlives: true,
+            name: assignment.run.to_string(),
             stdout,
             stderr,
         };
-        self.execute_part(assignment, &part, note, meanwhile)
+        self.start_part(assignment, &part, bench)
     }
 
     fn execute_judge(
         &self,
         assignment: &Assignment,
-        note: &Note,
-    ) -> Result<Ended, process::SpawnFault> {
+        bench: &mut Bench,
+    ) -> Result<Outcome, StepFault> {
         let protocol = self.rules.protocol();
         let (command, timeout) = protocol.judge.as_ref().map_or((&[][..], None), |judge| {
             (&judge.command[..], Some(judge.timeout))
@@ -373,19 +482,36 @@ impl Executor<'_> {
             limits: &protocol.execution,
             timeout,
             sees_task: true,
+            outlives: false,
+            name: judge_name(assignment.run),
             stdout,
             stderr,
         };
-        self.execute_part(assignment, &part, note, &|| ())
+        if let Seen::Alive(given) = Traces::of(self.runs, &part.name).seen() {
+            // That of a session which was killed ends by itself.
+            given
+                .wait(self.interrupt, None)
+                .map_err(StepFault::Supervisor)?;
+        }
+        match self.start_part(assignment, &part, bench) {
+            Ok(given) => {
+                bench.make_ready();
+                given
+                    .wait(self.interrupt, Some(self.leave))
+                    .map_err(StepFault::Supervisor)
+            }
+            Err(Unstarted::Spawn(fault)) => Ok(Outcome::NotStarted(fault)),
+            Err(Unstarted::Fault(fault)) => Err(fault),
+        }
     }
 
-    fn execute_part(
+    /// Gives a supervisor its order. Whatever comes of it, nothing runs unless it is given.
+    fn start_part(
         &self,
         assignment: &Assignment,
         part: &Part<'_>,
-        note: &Note,
-        meanwhile: &dyn Fn(),
-    ) -> Result<Ended, process::SpawnFault> {
+        bench: &mut Bench,
+    ) -> Result<Given, Unstarted> {
         let command: Vec<String> = part
             .command
             .iter()
@@ -400,22 +526,45 @@ impl Executor<'_> {
                 Ok(()) => {}
             }
         }
-        let job = Job {
-            command: &command,
-            base: self.base,
-            dir: &self.workspace(assignment.run),
-            env: &env,
-            timeout: part.timeout.map_or(NO_LIMIT, Micros::std),
-            grace: part.limits.grace.std(),
+        let traces = Traces::of(self.runs, &part.name);
+        let supervisor = |error| Unstarted::Fault(StepFault::Supervisor(error));
+        traces.remove().map_err(supervisor)?;
+        let timeout = part.timeout.map_or(NO_LIMIT, Micros::std);
+        let hidden = self.hidden.iter().filter(|_| part.outlives);
+        let order = Order {
+            base: self.base.into(),
+            dir: self.workspace(assignment.run).into(),
+            env: env
+                .into_iter()
+                .map(|(name, value)| (name.to_string_lossy().into_owned(), value))
+                .collect(),
+            timeout_us: u64::try_from(timeout.as_micros()).unwrap_or(u64::MAX),
+            grace_us: part.limits.grace.0,
             output_max: part.limits.output_max.0,
-            stdout: &part.stdout,
-            stderr: &part.stderr,
+            stdout: part.stdout.clone().into(),
+            stderr: part.stderr.clone().into(),
+            receipt: traces.receipt().into(),
+            cancel: traces.cancel().into(),
+            tier: self.tiers.tier,
+            cgroup: self
+                .tiers
+                .cgroup(self.runs, &part.name)
+                .map(PathBuf::into_os_string),
+            outlives: part.outlives,
+            hidden: Hidden {
+                runs: self.runs.parent().unwrap_or(self.runs).into(),
+                others: hidden.map(|path| path.clone().into()).collect(),
+            },
+            command,
         };
-        process::execute(&job, self.interrupt, |identity| {
-            // A note that cannot be written costs the next session its proof, nothing else.
-            let _ = note.write(&identity);
-            meanwhile();
-        })
+        let program = || order.command.first().cloned().unwrap_or_default();
+        let spare = bench.take().map_err(|source| {
+            Unstarted::Spawn(SpawnFault::Refused {
+                program: program(),
+                source,
+            })
+        })?;
+        spare.give(&order, traces).map_err(supervisor)
     }
 
     /// Returns the whole environment: PATH, what the protocol says, and prereg's own names.
@@ -479,6 +628,10 @@ struct Part<'a> {
     timeout: Option<Micros>,
     /// Whether it is told where the task's own folder is.
     sees_task: bool,
+    /// Whether it goes on when its session has died.
+    outlives: bool,
+    /// How what its supervisor leaves is called.
+    name: String,
     stdout: PathBuf,
     stderr: PathBuf,
 }
@@ -490,17 +643,73 @@ pub fn outputs(runs: &Path, run: RunId) -> [PathBuf; 4] {
         .map(|stream| runs.join(format!("{run}.{stream}")))
 }
 
-/// Returns the workspaces that stand in the folder of the runs.
-pub fn workspaces(runs: &Path) -> io::Result<Vec<RunId>> {
-    let mut found = Vec::new();
+/// Why nothing of a run is executed.
+enum Unstarted {
+    /// The command could not be started.
+    Spawn(SpawnFault),
+    /// The world broke.
+    Fault(StepFault),
+}
+
+/// Returns what is recorded of a run that will never be scored.
+fn closed(run: RunId, cause: Cause, note: String) -> Action {
+    Action::Close {
+        run,
+        cause,
+        note: Some(note),
+    }
+}
+
+/// Ends what supervisors of a run that is closed may still be at.
+pub fn end_supervisors(runs: &Path, run: RunId) -> Result<(), StepFault> {
+    for name in [run.to_string(), judge_name(run)] {
+        let seen = Traces::of(runs, &name)
+            .end()
+            .map_err(StepFault::Supervisor)?;
+        if let Seen::Alive(given) = seen {
+            let never = Interrupt::new().map_err(StepFault::Supervisor)?;
+            given.wait(&never, None).map_err(StepFault::Supervisor)?;
+        }
+    }
+    Ok(())
+}
+
+/// Says that nobody knows how a run ended.
+pub fn lost(run: RunId) -> Action {
+    closed(
+        run,
+        Cause::Lost,
+        "its supervisor ended without a receipt".to_owned(),
+    )
+}
+
+/// Returns how what the supervisor of a run's judge leaves is called.
+fn judge_name(run: RunId) -> String {
+    format!("{run}.judge")
+}
+
+/// Removes what the supervisors of a run have left.
+fn remove_traces(runs: &Path, run: RunId) -> io::Result<()> {
+    Traces::of(runs, &run.to_string()).remove()?;
+    Traces::of(runs, &judge_name(run)).remove()
+}
+
+/// Returns the runs of which a workspace, or something of a supervisor, stands in the folder of the runs.
+pub fn left(runs: &Path) -> io::Result<BTreeSet<RunId>> {
+    let mut found = BTreeSet::new();
     for entry in fs::read_dir(runs)? {
-        // Beside workspaces there are only files, whose names are no numbers.
-        found.extend(
-            entry?
-                .file_name()
-                .to_str()
-                .and_then(|name| name.parse::<RunId>().ok()),
-        );
+        let name = entry?.file_name();
+        let Some((run, of)) = name
+            .to_str()
+            .map(|name| name.split_once('.').unwrap_or((name, "")))
+        else {
+            continue;
+        };
+        // What runs have printed stays.
+        let kept = ["stdout", "stderr", "judge.stdout", "judge.stderr"];
+        if !kept.contains(&of) {
+            found.extend(run.parse::<RunId>().ok());
+        }
     }
     Ok(found)
 }
@@ -513,7 +722,8 @@ pub fn clean(runs: &Path, run: RunId) -> Result<(), StepFault> {
             fs::remove_file(&workspace).map_err(StepFault::folder(&workspace))
         }
         removed => Ok(removed?),
-    }
+    }?;
+    remove_traces(runs, run).map_err(StepFault::folder(runs))
 }
 
 /// Returns a file's text; what cannot be read as text becomes a text that is not JSON.
@@ -528,6 +738,7 @@ fn stream(captured: &Captured) -> Stream {
     Stream {
         bytes: captured.bytes,
         kept: captured.kept,
+        tail: captured.tail,
         digest: (captured.bytes > 0).then_some(Digest(captured.digest)),
     }
 }

@@ -105,7 +105,9 @@ pub struct GitSource {
 }
 
 /// A tier of containment, from the strongest to the weakest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "the words are the documentation")]
 pub enum Containment {

@@ -1,0 +1,104 @@
+//! Which tiers of containment this machine has: each is tried, not guessed at.
+
+use std::path::{Path, PathBuf};
+
+use super::engine::Trial;
+use crate::protocol::model::Containment;
+
+/// How an arm is held together.
+pub type Tier = Containment;
+
+/// Every tier, the best first.
+pub const ALL: [Tier; 5] = [
+    Tier::PidnsCgroup,
+    Tier::Pidns,
+    Tier::Cgroup,
+    Tier::Subreaper,
+    Tier::Pgroup,
+];
+
+/// What this machine has of the tiers.
+#[derive(Clone, Debug)]
+pub struct Tiers {
+    /// The best tier that works.
+    pub tier: Tier,
+    /// The folder in which control groups are made, where the tier has them.
+    pub cgroups: Option<PathBuf>,
+}
+
+/// The machine has no tier as good as the registered one.
+#[derive(Debug, thiserror::Error)]
+#[error("the protocol asks for containment `{}` at least, and this machine has none so good: {why}; `prereg doctor` says what it lacks", word(*.least))]
+pub struct Unavailable {
+    /// The least tier that may be used.
+    pub least: Tier,
+    /// Why the least tier does not work.
+    pub why: String,
+}
+
+impl Tiers {
+    /// Finds the best tier of this machine that is at least the given one.
+    pub fn best(least: Tier) -> Result<Self, Unavailable> {
+        let mut why = "it was not tried".to_owned();
+        for tier in ALL.into_iter().filter(|tier| *tier <= least) {
+            match Self::of(tier) {
+                Ok(found) => return Ok(found),
+                Err(reason) => why = reason,
+            }
+        }
+        Err(Unavailable { least, why })
+    }
+
+    /// Returns where what was executed before stands, without trying anything.
+    pub fn untried() -> Self {
+        Self {
+            tier: Tier::Pgroup,
+            cgroups: cgroups(Tier::Cgroup).ok().flatten(),
+        }
+    }
+
+    /// Tries a tier; says why it does not work.
+    pub fn of(tier: Tier) -> Result<Self, String> {
+        let found = Self {
+            tier,
+            cgroups: cgroups(tier)?,
+        };
+        Trial::new()
+            .and_then(|trial| trial.execute(&found))
+            .map(|()| found)
+    }
+
+    /// Returns the control group of a run, where the tier has one.
+    pub(in crate::runner) fn cgroup(&self, runs: &Path, run: &str) -> Option<PathBuf> {
+        let study = runs.file_name().unwrap_or_default().to_string_lossy();
+        let name = format!("prereg-{study}-{run}");
+        self.cgroups.as_ref().map(|folder| folder.join(name))
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn cgroups(tier: Tier) -> Result<Option<PathBuf>, String> {
+    match tier {
+        Tier::PidnsCgroup | Tier::Cgroup => super::cgroup::home().map(Some),
+        _ => Ok(None),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn cgroups(tier: Tier) -> Result<Option<PathBuf>, String> {
+    match tier {
+        Tier::Pgroup => Ok(None),
+        _ => Err("this system has process groups only".to_owned()),
+    }
+}
+
+/// Returns a tier as protocols spell it.
+pub fn word(tier: Tier) -> &'static str {
+    match tier {
+        Tier::PidnsCgroup => "pidns_cgroup",
+        Tier::Pidns => "pidns",
+        Tier::Cgroup => "cgroup",
+        Tier::Subreaper => "subreaper",
+        Tier::Pgroup => "pgroup",
+    }
+}
