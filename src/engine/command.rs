@@ -368,6 +368,12 @@ pub struct Execution {
     /// How it was held together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub containment: Option<Containment>,
+    /// Who ended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_by: Option<EndedBy>,
+    /// What it did to its workspace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<WorkspaceSeen>,
     /// What the arm's own output says, where the protocol reads it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed: Option<Value>,
@@ -379,6 +385,42 @@ pub struct Execution {
     /// Its standard error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stderr: Option<Stream>,
+}
+
+/// What was seen of a run's workspace: before its start, and when nothing of the run was left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct WorkspaceSeen {
+    /// The digest of what stood in it before; none where that is more than is read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<Digest>,
+    /// The digest of what stood in it after.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<Digest>,
+    /// When the first of the files that it has changed was changed last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_write: Option<Time>,
+    /// When it changed a file last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_write: Option<Time>,
+}
+
+/// Who ended a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EndedBy {
+    /// Itself.
+    Itself,
+    /// Its supervisor, at the limit on its time.
+    TimeLimit,
+    /// Its supervisor, at the limit on its processor time.
+    CpuLimit,
+    /// The system, at the limit on its memory.
+    MemoryLimit,
+    /// The operator.
+    Operator,
+    /// A signal that its supervisor did not send.
+    Signal,
 }
 
 /// What became of an output stream.

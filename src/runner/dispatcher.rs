@@ -255,7 +255,7 @@ impl Dispatcher<'_> {
             }
             Work::Adopt(assignment) => {
                 meanwhile();
-                let became = self.executor.adopt(assignment.run);
+                let became = self.executor.adopt(&assignment);
                 (assignment, became)
             }
             Work::Execute(assignment) => {
@@ -322,6 +322,9 @@ impl Dispatcher<'_> {
         loop {
             if looks {
                 report = self.world.look()?;
+            }
+            if let Err(fault) = self.executor.must_have_space() {
+                self.fail(fault.into());
             }
             let report = std::mem::take(&mut report);
             match self.submit(Job::Exchange { report, was_busy })? {

@@ -12,17 +12,24 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::children;
+use super::clock;
+use super::git::{Checkout, GitFault};
 use super::process::{self, Captured, Ended, Interrupt, SpawnFault};
-use super::supervisor::{Given, Hidden, Order, Outcome, Seen, Spare, Tier, Tiers, Traces};
+use super::supervisor::{
+    self, Before, Given, Hidden, Order, Outcome, Seen, Spare, Tier, Tiers, Traces,
+};
 use super::tree::{self, TreeFault};
-use crate::engine::command::{Action, Cause, Ending, Evidence, Execution, Judged, Stream};
+use crate::engine::command::{
+    Action, Cause, EndedBy, Ending, Evidence, Execution, Judged, Stream, WorkspaceSeen,
+};
+use crate::engine::preflight;
 use crate::engine::rules::Rules;
 use crate::engine::scoring::EVIDENCE_MAX;
 use crate::protocol::canonical;
 use crate::protocol::frame::Task;
-use crate::protocol::model::Execution as Limits;
+use crate::protocol::model::{Execution as Limits, Workspace};
 use crate::protocol::template;
-use crate::units::{Bytes, Digest, Micros, RunId};
+use crate::units::{Bytes, Digest, Micros, RunId, Time};
 
 /// A limit for what has none: ten years.
 const NO_LIMIT: Duration = Duration::from_secs(10 * 365 * 86_400);
@@ -116,6 +123,29 @@ pub enum StepFault {
     /// A supervisor could not be started, heard or waited for.
     #[error("a supervisor could not be had: {0}; mend that, and run again")]
     Supervisor(#[source] io::Error),
+    /// A commit cannot be laid.
+    #[error(transparent)]
+    Git(#[from] GitFault),
+    /// What is executed after a run has failed.
+    #[error(
+        "the clean-up after run {run} failed: {why}; make sure that nothing of it is left, mend the command's surroundings, and run again"
+    )]
+    CleanUp {
+        /// The run.
+        run: RunId,
+        /// What happened.
+        why: String,
+    },
+    /// The disk is too full to start anything.
+    #[error(
+        "{free} are free where runs are executed, and the protocol asks for {min}; free some, and run again"
+    )]
+    Space {
+        /// What is free.
+        free: Bytes,
+        /// What must be.
+        min: Bytes,
+    },
     /// Somebody has ended the supervisor of a judge.
     #[error("the judge of run {0} was ended with its supervisor; run again to judge it")]
     JudgeLost(RunId),
@@ -146,6 +176,9 @@ impl StepFault {
             Self::Tree(fault) => fault.code(),
             Self::Capture(fault) => fault.code(),
             Self::Supervisor(_) => "supervisor",
+            Self::Git(_) => "git-workspace",
+            Self::CleanUp { .. } => "cleanup-failed",
+            Self::Space { .. } => "free-space",
             Self::JudgeLost(_) => "judge-lost",
             Self::Unproven(_) => "end-unproven",
             Self::Shortage(fault) => fault.code(),
@@ -178,7 +211,7 @@ impl Executor<'_> {
         bench.make_ready();
         meanwhile();
         match started {
-            Ok(given) => self.wait(run, given),
+            Ok(given) => self.wait(assignment, given),
             Err(Unstarted::Fault(fault)) => (
                 Some(closed(run, Cause::Failed, fault.to_string())),
                 Some(fault),
@@ -188,39 +221,42 @@ impl Executor<'_> {
     }
 
     /// Waits for a run that an earlier session has started.
-    pub fn adopt(&self, run: RunId) -> (Option<Action>, Option<StepFault>) {
-        let traces = self.traces(run);
+    pub fn adopt(&self, assignment: &Assignment) -> (Option<Action>, Option<StepFault>) {
+        let traces = self.traces(assignment.run);
         match traces.seen() {
-            Seen::Alive(given) => self.wait(run, given),
-            _ => self.became(run, traces.outcome()),
+            Seen::Alive(given) => self.wait(assignment, given),
+            _ => self.became(assignment, traces.outcome()),
         }
     }
 
-    fn wait(&self, run: RunId, given: Given) -> (Option<Action>, Option<StepFault>) {
-        self.became(run, given.wait(self.interrupt, Some(self.leave)))
+    fn wait(&self, assignment: &Assignment, given: Given) -> (Option<Action>, Option<StepFault>) {
+        self.became(assignment, given.wait(self.interrupt, Some(self.leave)))
     }
 
     /// Returns what is to be recorded of a run whose supervisor has ended.
     fn became(
         &self,
-        run: RunId,
+        assignment: &Assignment,
         outcome: io::Result<Outcome>,
     ) -> (Option<Action>, Option<StepFault>) {
-        match outcome {
+        let run = assignment.run;
+        let (action, fault) = match outcome {
             // The run is as live as it was: the next session looks again.
-            Err(error) => (None, Some(StepFault::Supervisor(error))),
-            Ok(Outcome::NotStarted(fault)) => self.not_started(run, fault),
+            Err(error) => return (None, Some(StepFault::Supervisor(error))),
+            Ok(Outcome::Left) => return (None, None),
+            Ok(Outcome::NotStarted(fault)) => return self.not_started(run, fault),
             Ok(Outcome::Lost) => {
                 self.end_rest(run);
-                (Some(lost(run)), None)
+                (lost(run), None)
             }
-            Ok(Outcome::Left) => (None, None),
-            Ok(Outcome::Ended(ended, _)) if ended.interrupted => {
+            Ok(Outcome::Ended(ended, ..)) if ended.interrupted => {
                 let note = "the operator ended it".to_owned();
-                (Some(closed(run, Cause::Cancelled, note)), None)
+                (closed(run, Cause::Cancelled, note), None)
             }
-            Ok(Outcome::Ended(ended, tier)) => self.ended(run, *ended, tier),
-        }
+            Ok(Outcome::Ended(ended, tier, before)) => self.ended(run, *ended, tier, before),
+        };
+        let cleaned = self.clean_up(assignment).err();
+        (Some(action), fault.or(cleaned))
     }
 
     fn not_started(&self, run: RunId, fault: SpawnFault) -> (Option<Action>, Option<StepFault>) {
@@ -229,13 +265,21 @@ impl Executor<'_> {
         (Some(said), shortage)
     }
 
-    fn ended(&self, run: RunId, ended: Ended, tier: Tier) -> (Option<Action>, Option<StepFault>) {
+    fn ended(
+        &self,
+        run: RunId,
+        ended: Ended,
+        tier: Tier,
+        before: Before,
+    ) -> (Action, Option<StepFault>) {
         let ending = Ending {
             error_stop: None,
             cost: None,
             wall: Some(Micros(ended.wall_us)),
-            timed_out: ended.timed_out,
+            // A limit on its processor time is a limit on its time.
+            timed_out: ended.timed_out || ended.over_limit,
         };
+        let ended_by = ended_by(&ended);
         let fault = ended.capture_fault.map(StepFault::from);
         let execution = Execution {
             observed: self.observed(run),
@@ -246,6 +290,8 @@ impl Executor<'_> {
             system: ended.usage.system_us.map(Micros),
             memory: ended.usage.peak_bytes.map(Bytes),
             containment: Some(tier),
+            ended_by: Some(ended_by),
+            workspace: Some(self.seen(run, before)),
             leaked: ended.leaked,
             stdout: Some(stream(&ended.stdout)),
             stderr: Some(stream(&ended.stderr)),
@@ -255,7 +301,33 @@ impl Executor<'_> {
             ending,
             execution: Some(execution),
         };
-        (Some(finish), fault)
+        (finish, fault)
+    }
+
+    /// Returns what a run has done to its workspace, now that nothing of it is left.
+    fn seen(&self, run: RunId, before: Before) -> WorkspaceSeen {
+        let since = before.at.unwrap_or(Time(i64::MIN));
+        let after = tree::state(&self.workspace(run), since);
+        WorkspaceSeen {
+            before: before.digest,
+            after: after.digest,
+            first_write: after.first_write,
+            last_write: after.last_write,
+        }
+    }
+
+    /// Refuses to start anything on a disk that is as full as the protocol does not allow.
+    pub fn must_have_space(&self) -> Result<(), StepFault> {
+        let arms = preflight::direct(self.rules.protocol()).map(|arm| &arm.execution);
+        let all = arms.chain([&self.rules.protocol().execution]);
+        let Some(min) = all.filter_map(|limits| limits.free_space_min).max() else {
+            return Ok(());
+        };
+        let free = tree::free_space(self.runs).map_err(StepFault::folder(self.runs))?;
+        match free < min {
+            true => Err(StepFault::Space { free, min }),
+            false => Ok(()),
+        }
     }
 
     /// Ends what a supervisor that was killed has left, where the kernel has not.
@@ -263,7 +335,7 @@ impl Executor<'_> {
         children::end_marked_run(self.runs, run);
         if let Some(cgroup) = self.tiers.cgroup(self.runs, &run.to_string()) {
             // What cannot be ended is left; the next that needs the name says so.
-            let _ = super::supervisor::end_cgroup(&cgroup);
+            let _ = supervisor::end_cgroup(&cgroup);
         }
     }
 
@@ -313,8 +385,8 @@ impl Executor<'_> {
         if let Some(judge) = &protocol.judge {
             self.lay_for_judge(assignment, &workspace)?;
             match self.execute_judge(assignment, bench)? {
-                Outcome::Ended(ended, _) if ended.interrupted => return Ok(None),
-                Outcome::Ended(ended, _) => {
+                Outcome::Ended(ended, ..) if ended.interrupted => return Ok(None),
+                Outcome::Ended(ended, ..) => {
                     evidence.judge = Some(Judged {
                         exit: ended.exit,
                         signal: ended.signal,
@@ -385,6 +457,21 @@ impl Executor<'_> {
             let laid = tree::copy_tree(&self.base.join(&path), &workspace)?;
             self.unchanged(&path, laid)?;
         }
+        if let Workspace::Git { url, commit } = &self.limits(&assignment.arm).workspace {
+            let (url, commit) = (
+                self.fill(url, assignment, false),
+                self.fill(commit, assignment, false),
+            );
+            let checkout = Checkout {
+                url: &url,
+                commit: &commit,
+                base: self.base,
+                workspace: &workspace,
+                env: self.env,
+                interrupt: self.interrupt,
+            };
+            checkout.lay()?;
+        }
         let arm = self
             .rules
             .protocol()
@@ -435,7 +522,7 @@ impl Executor<'_> {
         Ok(())
     }
 
-    fn limits(&self, arm: &str) -> &Limits {
+    pub(super) fn limits(&self, arm: &str) -> &Limits {
         let protocol = self.rules.protocol();
         protocol
             .arm(arm)
@@ -555,6 +642,16 @@ impl Executor<'_> {
                 runs: self.runs.parent().unwrap_or(self.runs).into(),
                 others: hidden.map(|path| path.clone().into()).collect(),
             },
+            limits: supervisor::Limits {
+                name: format!("prereg-{}-{}", study_of(self.runs), part.name),
+                memory: part.limits.memory_max.map(|max| max.0),
+                processes: part.limits.processes_max,
+                cpu_us: part.limits.cpu_time_max.map(|max| max.0),
+            },
+            before: Before {
+                digest: tree::state(&self.workspace(assignment.run), Time(0)).digest,
+                at: Some(clock::now()),
+            },
             command,
         };
         let program = || order.command.first().cloned().unwrap_or_default();
@@ -568,7 +665,7 @@ impl Executor<'_> {
     }
 
     /// Returns the whole environment: PATH, what the protocol says, and prereg's own names.
-    fn environment(
+    pub(super) fn environment(
         &self,
         assignment: &Assignment,
         limits: &Limits,
@@ -597,15 +694,16 @@ impl Executor<'_> {
     }
 
     /// Fills a template; in commands `{task.dir}` is absolute, in paths it stays relative.
-    fn fill(&self, text: &str, assignment: &Assignment, absolute: bool) -> String {
+    pub(super) fn fill(&self, text: &str, assignment: &Assignment, absolute: bool) -> String {
         let task = &assignment.task;
         let value = |name: &str| -> Option<String> {
             match name {
                 "arm.id" => Some(assignment.arm.clone()),
                 "run.id" => Some(assignment.run.to_string()),
                 "run.label" => Some(format!(
-                    "prereg-{}-{}",
+                    "prereg-{}-{}-{}",
                     self.rules.protocol().study.id,
+                    study_of(self.runs),
                     assignment.run
                 )),
                 "run.seed" => Some(assignment.seed.unwrap_or_default().to_string()),
@@ -672,6 +770,33 @@ pub fn end_supervisors(runs: &Path, run: RunId) -> Result<(), StepFault> {
         }
     }
     Ok(())
+}
+
+/// Returns the name by which the runs of a study are told from those of others on the machine.
+fn study_of(runs: &Path) -> std::borrow::Cow<'_, str> {
+    runs.file_name().unwrap_or_default().to_string_lossy()
+}
+
+fn ended_by(ended: &Ended) -> EndedBy {
+    match ended {
+        Ended {
+            timed_out: true, ..
+        } => EndedBy::TimeLimit,
+        Ended {
+            over_limit: true, ..
+        } => EndedBy::CpuLimit,
+        Ended {
+            was_short_of_memory: true,
+            ..
+        } => EndedBy::MemoryLimit,
+        Ended {
+            interrupted: true, ..
+        } => EndedBy::Operator,
+        Ended {
+            signal: Some(_), ..
+        } => EndedBy::Signal,
+        _ => EndedBy::Itself,
+    }
 }
 
 /// Says that nobody knows how a run ended.

@@ -1,6 +1,8 @@
 //! The only room that starts processes and reads the wall clock.
 //!
 //! - `session`: workers that start, execute, judge and record until nothing is left to start;
+//! - `git`: a commit as a workspace;
+//! - `cleaning`: what is executed after a run;
 //! - `recovery`: what an earlier session has left, found and recorded;
 //! - `dispatcher`: where they come to between two runs;
 //! - `executor`: what is done for one run, from its workspace to its evidence;
@@ -14,9 +16,11 @@
 //! - `clock`, `signals`, `switch`: the wall clock, and the operator's hand.
 
 pub mod children;
+mod cleaning;
 pub mod clock;
 mod dispatcher;
 pub mod executor;
+pub mod git;
 pub mod kept;
 pub mod process;
 pub mod programs;

@@ -74,7 +74,10 @@ pub(super) fn recover(
     let (mut lost, mut alive) = (Vec::new(), BTreeSet::new());
     for run in ours(store)? {
         match fate(executor, &run)? {
-            Fate::Lost => lost.push(run.run),
+            Fate::Lost => {
+                clean_up(store, executor, &run)?;
+                lost.push(run.run);
+            }
             Fate::Alive => {
                 alive.insert(run.run);
                 work.push_back((run, Work::Adopt as fn(_) -> _));
@@ -98,14 +101,7 @@ pub(super) fn recover(
     sweep(store, executor.runs)?;
     let mut left = VecDeque::new();
     for (run, kind) in work {
-        if let Some(task) = store.task(&run.task)? {
-            left.push_back(kind(Assignment {
-                run: run.run,
-                task,
-                arm: run.arm,
-                seed: run.seed,
-            }));
-        }
+        left.extend(assignment(store, &run)?.map(kind));
     }
     Ok(left)
 }
@@ -184,12 +180,15 @@ pub fn reconcile(
             }
             Fate::Judgeable => (id, Found::Waits),
             Fate::Told => {
-                let (action, fault) = executor.adopt(id);
-                record(store, actor, action)?;
-                fault.map_or(Ok(()), Err)?;
+                if let Some(assignment) = assignment(store, &run)? {
+                    let (action, fault) = executor.adopt(&assignment);
+                    record(store, actor, action)?;
+                    fault.map_or(Ok(()), Err)?;
+                }
                 (id, Found::Recorded)
             }
             Fate::Lost => {
+                clean_up(store, executor, &run)?;
                 record(store, actor, Some(executor::lost(id)))?;
                 (id, Found::Lost)
             }
@@ -221,6 +220,9 @@ pub fn give_up(
             return Ok(None);
         }
         executor.end_rest(run);
+        if let Some(run) = store.run(run)?.filter(|run| !run.is_closed()) {
+            clean_up(store, executor, &run)?;
+        }
     }
     let response = store.write(|writer| writer.apply(lost))?;
     if executor.runs.is_dir() {
@@ -232,6 +234,24 @@ pub fn give_up(
 fn record(store: &mut Store, actor: &str, action: Option<Action>) -> Result<(), SessionFault> {
     if let Some(action) = action {
         store.write(|writer| writer.apply(request(actor, action)).map(drop))?;
+    }
+    Ok(())
+}
+
+/// Returns what a run that an earlier session was granted is.
+fn assignment(store: &mut Store, run: &Run) -> Result<Option<Assignment>, SessionFault> {
+    let task = store.task(&run.task)?;
+    Ok(task.map(|task| Assignment {
+        run: run.run,
+        task,
+        arm: run.arm.clone(),
+        seed: run.seed,
+    }))
+}
+
+fn clean_up(store: &mut Store, executor: &Executor<'_>, run: &Run) -> Result<(), SessionFault> {
+    if let Some(assignment) = assignment(store, run)? {
+        executor.clean_up(&assignment)?;
     }
     Ok(())
 }

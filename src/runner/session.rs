@@ -27,7 +27,7 @@ use crate::engine::command::Action;
 use crate::engine::preflight;
 use crate::engine::refusal::Refusal;
 use crate::engine::rules::Rules;
-use crate::protocol::model::{Containment, Protocol};
+use crate::protocol::model::{Containment, Execution, Protocol};
 use crate::store::{Fault, GroupCommit, Request, Store, Writer};
 
 /// The most workers that a session has, whatever the protocol allows.
@@ -219,7 +219,7 @@ pub fn run(
     fs::create_dir_all(session.runs).map_err(StepFault::folder(session.runs))?;
     let _held = hold(session.runs)?;
     let folder = StepFault::folder(session.runs);
-    let tiers = Tiers::best(least_tier(rules.protocol()))?;
+    let tiers = Tiers::best(least_tier(rules.protocol()), executions(rules.protocol()))?;
     let hidden = hidden(store, rules.protocol(), session);
     let was_killed = children::was_killed(session.runs);
     let note = Note::of_session(session.runs).map_err(&folder)?;
@@ -280,11 +280,20 @@ fn is_over(store: &mut Store) -> Result<bool, Fault> {
     Ok(ruling.is_ok_and(|events| !events.is_empty()))
 }
 
+/// Returns how everything that a session executes is executed.
+fn executions(protocol: &Protocol) -> impl Iterator<Item = &Execution> + Clone {
+    let arms: Vec<&Execution> = preflight::direct(protocol)
+        .map(|arm| &arm.execution)
+        .collect();
+    arms.into_iter().chain([&protocol.execution])
+}
+
 /// Returns the least tier by which all that a session executes may be held together.
 fn least_tier(protocol: &Protocol) -> Containment {
-    let arms = preflight::direct(protocol).map(|arm| arm.execution.containment);
     // The best come first.
-    let least = arms.chain([protocol.execution.containment]).min();
+    let least = executions(protocol)
+        .map(|execution| execution.containment)
+        .min();
     least.unwrap_or(Containment::Pgroup)
 }
 

@@ -77,8 +77,8 @@ impl Body for Group {
         Ok(Status {
             exit: status.code(),
             signal: status.signal(),
-            wall_us: None,
             usage: self.usage,
+            ..Status::default()
         })
     }
 }

@@ -76,8 +76,10 @@ pub struct Ended {
     pub timed_out: bool,
     /// Whether the interrupt ended it. Never together with `timed_out`: the first cause counts.
     pub interrupted: bool,
-    /// Whether it was ended because it used more than it may.
+    /// Whether it was ended because it used more processor time than it may.
     pub over_limit: bool,
+    /// Whether something of it was ended because its memory was not enough.
+    pub was_short_of_memory: bool,
     /// The wall time from before the spawn to the leader's end, in microseconds.
     pub wall_us: u64,
     /// What it used, as far as the system tells.

@@ -45,6 +45,8 @@ pub(in crate::runner) struct Status {
     /// The time from its start to its end, where whoever was closer to it has measured.
     pub(in crate::runner) wall_us: Option<u64>,
     pub(in crate::runner) usage: Usage,
+    /// Whether something of it was ended because its memory was not enough.
+    pub(in crate::runner) was_short_of_memory: bool,
 }
 
 /// What a command used, with the children that were waited for. Unknown is never 0.
@@ -181,6 +183,7 @@ pub(in crate::runner) fn watch<B: Body>(
         timed_out: cause == Some(Cause::Timeout),
         interrupted: cause == Some(Cause::Interrupt),
         over_limit: cause == Some(Cause::Limit),
+        was_short_of_memory: status.was_short_of_memory,
         wall_us: status.wall_us.unwrap_or(wall),
         usage: status.usage,
         leaked,

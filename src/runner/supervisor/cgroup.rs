@@ -16,23 +16,43 @@ pub(super) struct Cgroup {
     home: PathBuf,
 }
 
-/// Returns the folder of the control group that this process is in.
+/// Returns the folder of the unified control group that this process is in.
 pub(super) fn home() -> Result<PathBuf, String> {
-    let unread = |error: io::Error| format!("control groups cannot be looked up: {error}");
-    let mounts = fs::read_to_string("/proc/self/mounts").map_err(unread)?;
-    let mut lines = mounts.lines().map(|line| line.split(' '));
-    let mount = lines.find_map(|mut fields| {
-        let place = fields.nth(1)?;
-        (fields.next()? == "cgroup2").then_some(place)
-    });
-    let mount = mount.ok_or("no cgroup2 file system is mounted")?;
-    let own = fs::read_to_string("/proc/self/cgroup").map_err(unread)?;
-    let own = own.lines().find_map(|line| line.strip_prefix("0::/"));
-    let home = Path::new(mount).join(own.ok_or("this process is in no group of cgroup2")?);
-    if !home.is_dir() {
-        return Err(format!("`{}` is not to be seen", home.display()));
+    Hierarchy::of("")
+}
+
+/// One of the trees of control groups.
+pub(super) struct Hierarchy;
+
+impl Hierarchy {
+    /// Returns the folder of the group that this process is in, in the tree of a controller; the unified
+    /// tree has no name.
+    pub(super) fn of(controller: &str) -> Result<PathBuf, String> {
+        let unread = |error: io::Error| format!("control groups cannot be looked up: {error}");
+        let mounts = fs::read_to_string("/proc/self/mounts").map_err(unread)?;
+        let mount = mounts.lines().find_map(|line| {
+            let mut fields = line.split(' ').skip(1);
+            let (place, kind, options) = (fields.next()?, fields.next()?, fields.next()?);
+            let is_it = match controller {
+                "" => kind == "cgroup2",
+                _ => kind == "cgroup" && options.split(',').any(|option| option == controller),
+            };
+            is_it.then_some(place)
+        });
+        let mount = mount.ok_or("it is not mounted")?;
+        let own = fs::read_to_string("/proc/self/cgroup").map_err(unread)?;
+        let own = own.lines().find_map(|line| {
+            let mut fields = line.splitn(3, ':').skip(1);
+            let (controllers, path) = (fields.next()?, fields.next()?);
+            let is_it = controllers.split(',').any(|own| own == controller);
+            is_it.then(|| path.trim_start_matches('/'))
+        });
+        let home = Path::new(mount).join(own.ok_or("this process is in none of its groups")?);
+        if !home.is_dir() {
+            return Err(format!("`{}` is not to be seen", home.display()));
+        }
+        Ok(home)
     }
-    Ok(home)
 }
 
 impl Cgroup {
@@ -53,12 +73,35 @@ impl Cgroup {
         Ok(made)
     }
 
-    /// Moves this process into the group while something is done: what it starts is in there.
-    pub(super) fn within<T>(&self, start: impl FnOnce() -> T) -> io::Result<T> {
-        move_to(&self.path)?;
-        let started = start();
-        move_to(&self.home)?;
-        Ok(started)
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns whether the group has a controller, once that was asked for.
+    pub(super) fn enable(&self, controller: &str) -> bool {
+        let has = || {
+            let controllers = fs::read_to_string(self.path.join("cgroup.controllers"));
+            let controllers = controllers.unwrap_or_default();
+            controllers.split_whitespace().any(|own| own == controller)
+        };
+        // Refused where processes stand in the group above: another tree may have it.
+        has()
+            || (fs::write(
+                self.home.join("cgroup.subtree_control"),
+                format!("+{controller}"),
+            )
+            .is_ok()
+                && has())
+    }
+
+    /// Moves this process into the group: what it starts from now on is in there.
+    pub(super) fn enter(&self) -> io::Result<()> {
+        move_to(&self.path)
+    }
+
+    /// Moves this process back.
+    pub(super) fn leave(&self) -> io::Result<()> {
+        move_to(&self.home)
     }
 
     /// Ends everything in the group at once.

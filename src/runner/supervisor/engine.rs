@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal};
 use tempfile::TempDir;
 
 use super::SUPERVISE;
-use super::order::{Hidden, Order};
+use super::order::{Before, Hidden, Limits, Order};
 use super::receipt::{Became, Receipt};
 use super::tier::{Tier, Tiers};
 use crate::runner::process::{
@@ -108,7 +108,7 @@ pub struct Given {
 #[derive(Debug)]
 pub(in crate::runner) enum Outcome {
     /// The command has ended, and nothing of it is left.
-    Ended(Box<Ended>, Tier),
+    Ended(Box<Ended>, Tier, Before),
     /// It never ran.
     NotStarted(SpawnFault),
     /// The supervisor has ended without a receipt.
@@ -232,8 +232,12 @@ impl Traces {
     pub(in crate::runner) fn outcome(&self) -> io::Result<Outcome> {
         Ok(match Receipt::read(&self.receipt)? {
             None => Outcome::Lost,
-            Some(Receipt { tier, became }) => match became {
-                Became::Ended(told) => Outcome::Ended(Box::new(told.into()), tier),
+            Some(Receipt {
+                tier,
+                before,
+                became,
+            }) => match became {
+                Became::Ended(told) => Outcome::Ended(Box::new(told.into()), tier, before),
                 Became::Fault(fault) => Outcome::NotStarted(fault.into()),
             },
         })
@@ -290,7 +294,7 @@ impl Trial {
     }
 
     /// Executes it in a tier; says why that does not work.
-    pub(super) fn execute(&self, tiers: &Tiers) -> Result<(), String> {
+    pub(super) fn execute(&self, tiers: &Tiers, limits: Limits) -> Result<(), String> {
         let runs = self.folder.path().join("runs");
         let traces = Traces::of(&runs, "trial");
         let beside = |name: &str| runs.join(name).into_os_string();
@@ -316,13 +320,18 @@ impl Trial {
                 runs: runs.clone().into(),
                 others: Vec::new(),
             },
+            limits: Limits {
+                name: format!("prereg-{}", unique.to_string_lossy()),
+                ..limits
+            },
+            before: Before::default(),
         };
         let outcome = Interrupt::new().and_then(|never| {
             let given = Spare::start()?.give(&order, traces)?;
             given.wait(&never, None)
         });
         match outcome {
-            Ok(Outcome::Ended(ended, _)) if ended.exit == Some(0) => Ok(()),
+            Ok(Outcome::Ended(ended, ..)) if ended.exit == Some(0) => Ok(()),
             Ok(Outcome::Ended(..)) => Err("a command that does nothing fails there".to_owned()),
             Ok(Outcome::NotStarted(fault)) => Err(fault.reason()),
             Ok(Outcome::Lost | Outcome::Left) => Err("its supervisor ends".to_owned()),

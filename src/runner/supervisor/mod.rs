@@ -24,6 +24,8 @@ mod cgroup;
 mod engine;
 #[cfg(target_os = "linux")]
 mod hidden;
+#[cfg(target_os = "linux")]
+mod limits;
 mod order;
 #[cfg(target_os = "linux")]
 mod reaped;
@@ -42,7 +44,7 @@ use std::process::ExitCode;
 
 pub(in crate::runner) use engine::Outcome;
 pub use engine::{Given, Seen, Spare, Traces};
-pub(in crate::runner) use order::{Hidden, Order};
+pub(in crate::runner) use order::{Before, Hidden, Limits, Order};
 pub use tier::{ALL, Tier, Tiers, Unavailable, word};
 
 /// The hidden verb of a supervisor.

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::tier::Tier;
 use crate::runner::process::Job;
+use crate::units::{Digest, Time};
 
 /// One command that is to be executed and supervised.
 #[derive(Debug, Serialize, Deserialize)]
@@ -33,6 +34,34 @@ pub(in crate::runner) struct Order {
     /// Whether the command goes on when whoever gave the order has died.
     pub(in crate::runner) outlives: bool,
     pub(in crate::runner) hidden: Hidden,
+    pub(in crate::runner) limits: Limits,
+    /// What the engine wants to have back with the receipt.
+    #[serde(default)]
+    pub(in crate::runner) before: Before,
+}
+
+/// What stood in the working directory before the start, and when that was.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::runner) struct Before {
+    pub(in crate::runner) digest: Option<Digest>,
+    pub(in crate::runner) at: Option<Time>,
+}
+
+/// What a command may use.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(in crate::runner) struct Limits {
+    /// How control groups are called that are made for them.
+    pub(in crate::runner) name: String,
+    pub(in crate::runner) memory: Option<u64>,
+    pub(in crate::runner) processes: Option<u64>,
+    pub(in crate::runner) cpu_us: Option<u64>,
+}
+
+impl Limits {
+    pub(super) fn is_none(&self) -> bool {
+        self.memory.is_none() && self.processes.is_none() && self.cpu_us.is_none()
+    }
 }
 
 /// What a command does not see, where the tier has a view of its own.
@@ -96,6 +125,10 @@ impl Order {
             stdout: &paths.stdout,
             stderr: &paths.stderr,
         }
+    }
+
+    pub(super) fn cgroup(&self) -> Option<&Path> {
+        self.cgroup.as_deref().map(Path::new)
     }
 
     pub(super) fn receipt(&self) -> &Path {

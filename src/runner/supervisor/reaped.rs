@@ -4,7 +4,6 @@ use std::fs;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
 use std::time::{Duration, Instant};
 
 use nix::sys::resource::{UsageWho, getrusage};
@@ -14,7 +13,8 @@ use rustix::process::{
 };
 use signal_hook::consts::SIGCHLD;
 
-use super::cgroup::{Cgroup, END_MAX};
+use super::cgroup::END_MAX;
+use super::limits::Groups;
 use super::order::Order;
 use super::serve::Asked;
 use crate::runner::process::{
@@ -32,31 +32,24 @@ pub(super) fn execute(
 ) -> Result<Ended, SpawnFault> {
     let lost = |source| SpawnFault::lost(job, source);
     let reaper = Reaper::new().map_err(lost)?;
-    let cgroup = order
-        .cgroup
-        .as_ref()
-        .map(|path| Cgroup::make(path.as_ref()));
-    let cgroup = cgroup.transpose().map_err(lost)?;
+    let groups = Groups::make(order.cgroup(), &order.limits).map_err(lost)?;
     let (pipes, ends) = Pipes::new(job).map_err(lost)?;
     let mut command = prepare(job, ends.map(Into::into))?;
-    command.process_group(0);
     let started = Instant::now();
-    let spawned = match &cgroup {
-        Some(cgroup) => cgroup.within(|| command.spawn()).map_err(lost)?,
-        None => command.spawn(),
-    };
-    let leader = match spawned {
+    let leader = match groups.within(|| command.spawn()).map_err(lost)? {
         Ok(child) => Pid::from_child(&child),
         Err(source) => {
-            let _ = cgroup.map(|cgroup| cgroup.end());
+            // What is left of them the next run of that name removes.
+            let _ = groups.end();
             return Err(explain(source, job));
         }
     };
     let body = Reaped {
         reaper,
         leader,
-        cgroup,
+        groups,
         status: None,
+        was_short: false,
     };
     watch(job, body, pipes, command, started, asked).map_err(lost)
 }
@@ -155,8 +148,8 @@ pub(super) fn status_of(status: WaitStatus) -> Status {
     Status {
         exit: status.exit_status(),
         signal: status.terminating_signal(),
-        wall_us: None,
         usage: usage(),
+        ..Status::default()
     }
 }
 
@@ -164,8 +157,9 @@ pub(super) fn status_of(status: WaitStatus) -> Status {
 struct Reaped {
     reaper: Reaper,
     leader: Pid,
-    cgroup: Option<Cgroup>,
+    groups: Groups,
     status: Option<Status>,
+    was_short: bool,
 }
 
 impl Body for Reaped {
@@ -185,17 +179,14 @@ impl Body for Reaped {
 
     fn kill(&mut self) {
         signal_with_group(self.leader, Signal::KILL);
-        if let Some(cgroup) = &self.cgroup {
-            cgroup.kill();
-        }
+        self.groups.kill();
     }
 
     fn sweep(&mut self) -> io::Result<()> {
-        if let Some(cgroup) = &self.cgroup {
-            cgroup.kill();
-        }
+        self.groups.kill();
         self.reaper.end_all()?;
-        self.cgroup.as_ref().map_or(Ok(()), Cgroup::end)
+        self.was_short = self.groups.was_short_of_memory();
+        self.groups.end()
     }
 
     fn reap(&mut self) -> io::Result<Status> {
@@ -203,8 +194,17 @@ impl Body for Reaped {
         // What was killed at the end counts, too.
         Ok(Status {
             usage: usage(),
+            was_short_of_memory: self.was_short,
             ..status
         })
+    }
+
+    fn next_look(&self) -> Option<Instant> {
+        self.groups.next_look()
+    }
+
+    fn is_over_limit(&mut self) -> bool {
+        self.groups.is_over_limit()
     }
 }
 

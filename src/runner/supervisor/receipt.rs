@@ -6,6 +6,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::order::{Before, Order};
 use super::tier::Tier;
 use crate::runner::process::{CaptureFault, Captured, Ended, SpawnFault, Usage};
 use crate::units::Digest;
@@ -16,6 +17,8 @@ use crate::units::Digest;
 pub(super) struct Receipt {
     /// How the command was held together.
     pub(super) tier: Tier,
+    /// What stood in its working directory before.
+    pub(super) before: Before,
     pub(super) became: Became,
 }
 
@@ -38,6 +41,7 @@ pub(super) struct Told {
     timed_out: bool,
     interrupted: bool,
     over_limit: bool,
+    was_short_of_memory: bool,
     wall_us: u64,
     usage: Usage,
     leaked: bool,
@@ -111,6 +115,7 @@ impl From<&Ended> for Told {
             timed_out: ended.timed_out,
             interrupted: ended.interrupted,
             over_limit: ended.over_limit,
+            was_short_of_memory: ended.was_short_of_memory,
             wall_us: ended.wall_us,
             usage: ended.usage,
             leaked: ended.leaked,
@@ -132,6 +137,7 @@ impl From<Told> for Ended {
             timed_out: told.timed_out,
             interrupted: told.interrupted,
             over_limit: told.over_limit,
+            was_short_of_memory: told.was_short_of_memory,
             wall_us: told.wall_us,
             usage: told.usage,
             leaked: told.leaked,
@@ -146,12 +152,16 @@ impl From<Told> for Ended {
 }
 
 impl Receipt {
-    pub(super) fn new(tier: Tier, became: &Result<Ended, SpawnFault>) -> Self {
+    pub(super) fn new(order: &Order, became: &Result<Ended, SpawnFault>) -> Self {
         let became = match became {
             Ok(ended) => Became::Ended(ended.into()),
             Err(fault) => Became::Fault(fault.into()),
         };
-        Self { tier, became }
+        Self {
+            tier: order.tier,
+            before: order.before,
+            became,
+        }
     }
 
     /// Puts the receipt in its place, whole; `is_alone` says that nobody else will make it durable.

@@ -32,7 +32,7 @@ pub(super) fn supervise() -> ExitCode {
     };
     asked.heed(&order, orders);
     let became = execute(&order, &mut asked);
-    let receipt = Receipt::new(order.tier, &became);
+    let receipt = Receipt::new(&order, &became);
     match receipt.put(order.receipt(), asked.is_alone()) {
         Ok(()) => ExitCode::SUCCESS,
         // Without a receipt the run is lost, which is what is known of it.
@@ -56,6 +56,10 @@ impl FromStdin for File {
 fn execute(order: &Order, asked: &mut Asked) -> Result<Ended, SpawnFault> {
     let paths = order.paths();
     let job = order.job(&paths);
+    if order.tier == Tier::Pgroup && !order.limits.is_none() {
+        let none = std::io::Error::from(std::io::ErrorKind::Unsupported);
+        return Err(SpawnFault::refused(&job, none));
+    }
     match order.tier {
         Tier::Pgroup => in_group(&job, asked),
         #[cfg(target_os = "linux")]

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::engine::Trial;
-use crate::protocol::model::Containment;
+use super::order::Limits;
+use crate::protocol::model::{Containment, Execution};
 
 /// How an arm is held together.
 pub type Tier = Containment;
@@ -28,7 +29,7 @@ pub struct Tiers {
 
 /// The machine has no tier as good as the registered one.
 #[derive(Debug, thiserror::Error)]
-#[error("the protocol asks for containment `{}` at least, and this machine has none so good: {why}; `prereg doctor` says what it lacks", word(*.least))]
+#[error("this machine cannot hold runs together as registered, by containment `{}` at least and with every limit: {why}; `prereg doctor` says what it lacks", word(*.least))]
 pub struct Unavailable {
     /// The least tier that may be used.
     pub least: Tier,
@@ -37,11 +38,14 @@ pub struct Unavailable {
 }
 
 impl Tiers {
-    /// Finds the best tier of this machine that is at least the given one.
-    pub fn best(least: Tier) -> Result<Self, Unavailable> {
+    /// Finds the best tier of this machine that is at least the given one and can set such limits.
+    pub fn best<'a>(
+        least: Tier,
+        executions: impl Iterator<Item = &'a Execution> + Clone,
+    ) -> Result<Self, Unavailable> {
         let mut why = "it was not tried".to_owned();
         for tier in ALL.into_iter().filter(|tier| *tier <= least) {
-            match Self::of(tier) {
+            match Self::with_limits(tier, limits_of(executions.clone())) {
                 Ok(found) => return Ok(found),
                 Err(reason) => why = reason,
             }
@@ -59,12 +63,16 @@ impl Tiers {
 
     /// Tries a tier; says why it does not work.
     pub fn of(tier: Tier) -> Result<Self, String> {
+        Self::with_limits(tier, Limits::default())
+    }
+
+    fn with_limits(tier: Tier, limits: Limits) -> Result<Self, String> {
         let found = Self {
             tier,
             cgroups: cgroups(tier)?,
         };
         Trial::new()
-            .and_then(|trial| trial.execute(&found))
+            .and_then(|trial| trial.execute(&found, limits))
             .map(|()| found)
     }
 
@@ -90,6 +98,23 @@ fn cgroups(tier: Tier) -> Result<Option<PathBuf>, String> {
         Tier::Pgroup => Ok(None),
         _ => Err("this system has process groups only".to_owned()),
     }
+}
+
+/// Returns limits of all the kinds that something is to be executed under, far from being reached.
+fn limits_of<'a>(executions: impl Iterator<Item = &'a Execution>) -> Limits {
+    let mut limits = Limits::default();
+    for execution in executions {
+        let Execution {
+            memory_max,
+            processes_max,
+            cpu_time_max,
+            ..
+        } = execution;
+        limits.memory = limits.memory.or(memory_max.map(|_| 1 << 30));
+        limits.processes = limits.processes.or(processes_max.map(|_| 64));
+        limits.cpu_us = limits.cpu_us.or(cpu_time_max.map(|_| 10_000_000));
+    }
+    limits
 }
 
 /// Returns a tier as protocols spell it.

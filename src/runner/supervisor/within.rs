@@ -7,7 +7,6 @@
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
 use std::process::{Child, ExitCode, Stdio};
 use std::time::Instant;
 
@@ -15,7 +14,7 @@ use nix::sched::{CloneFlags, unshare};
 use rustix::process::{Pid, Signal, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
 
-use super::cgroup::Cgroup;
+use super::limits::Groups;
 use super::order::Order;
 use super::reaped::{Reaper, status_of, usage};
 use super::receipt::Fault;
@@ -53,11 +52,7 @@ pub(super) fn execute(
     asked: &mut Asked,
 ) -> Result<Ended, SpawnFault> {
     let lost = |source| SpawnFault::lost(job, source);
-    let cgroup = order
-        .cgroup
-        .as_ref()
-        .map(|path| Cgroup::make(path.as_ref()));
-    let cgroup = cgroup.transpose().map_err(lost)?;
+    let groups = Groups::make(order.cgroup(), &order.limits).map_err(lost)?;
     let (pipes, ends) = Pipes::new(job).map_err(lost)?;
     let [stdout, stderr] = &ends;
     let kept = (
@@ -67,17 +62,15 @@ pub(super) fn execute(
     let (control, theirs) = UnixStream::pair().map_err(lost)?;
     user::unshare_with(CloneFlags::CLONE_NEWPID).map_err(lost)?;
     let spawn = || spawn_inner(theirs, ends.map(Stdio::from));
-    let child = match &cgroup {
-        Some(cgroup) => cgroup.within(spawn).and_then(|spawned| spawned),
-        None => spawn(),
-    };
+    let child = groups.within(spawn).and_then(|spawned| spawned);
     // From here on an early return ends the name space.
     let mut inner = Inner {
         child: child.map_err(lost)?,
         control: BufReader::new(control),
-        cgroup,
+        groups,
         status: None,
         is_over: false,
+        was_short: false,
     };
     order.write(inner.control.get_mut()).map_err(lost)?;
     match inner.hear().map_err(lost)? {
@@ -103,7 +96,8 @@ fn spawn_inner(control: UnixStream, output: [Stdio; 2]) -> io::Result<Child> {
 struct Inner {
     child: Child,
     control: BufReader<UnixStream>,
-    cgroup: Option<Cgroup>,
+    groups: Groups,
+    was_short: bool,
     status: Option<Status>,
     is_over: bool,
 }
@@ -138,6 +132,7 @@ impl Body for Inner {
                 signal,
                 wall_us: Some(wall_us),
                 usage,
+                ..Status::default()
             }),
             _ => None,
         };
@@ -159,17 +154,29 @@ impl Body for Inner {
         // The first process is gone when all others of its name space are.
         self.child.wait()?;
         self.is_over = true;
-        self.cgroup.as_ref().map_or(Ok(()), Cgroup::end)
+        self.was_short = self.groups.was_short_of_memory();
+        self.groups.end()
     }
 
     fn reap(&mut self) -> io::Result<Status> {
         // One that could not say how the arm ended was killed with it.
-        Ok(self.status.unwrap_or_else(|| Status {
-            exit: None,
+        let status = self.status.unwrap_or_else(|| Status {
             signal: Some(Signal::KILL.as_raw()),
-            wall_us: None,
             usage: usage(),
-        }))
+            ..Status::default()
+        });
+        Ok(Status {
+            was_short_of_memory: self.was_short,
+            ..status
+        })
+    }
+
+    fn next_look(&self) -> Option<Instant> {
+        self.groups.next_look()
+    }
+
+    fn is_over_limit(&mut self) -> bool {
+        self.groups.is_over_limit()
     }
 }
 
@@ -219,30 +226,41 @@ fn supervise(order: &Order, control: &mut UnixStream) -> Result<(), SpawnFault> 
     user::drop_rights().map_err(refused)?;
     let reaper = Reaper::new().map_err(refused)?;
     let mut command = prepare(&job, [Stdio::inherit(), Stdio::inherit()])?;
-    command.process_group(0);
     let started = Instant::now();
     let child = command.spawn().map_err(|source| explain(source, &job))?;
     let leader = Pid::from_child(&child);
-    let told = say(control, &Said::Started).and_then(|()| attend(&reaper, leader, control));
-    let status = told.map_err(|source| SpawnFault::lost(&job, source))?;
-    let wall = started.elapsed().as_micros();
+    let lost = |source| SpawnFault::lost(&job, source);
+    say(control, &Said::Started).map_err(lost)?;
+    let status = attend(&reaper, leader, control, started).map_err(lost)?;
     let ended = Said::Ended {
         exit: status.exit,
         signal: status.signal,
-        wall_us: u64::try_from(wall).unwrap_or(u64::MAX),
+        wall_us: status.wall_us.unwrap_or_default(),
         usage: status.usage,
     };
-    say(control, &ended).map_err(|source| SpawnFault::lost(&job, source))
+    say(control, &ended).map_err(lost)
 }
 
 /// Waits for the leader, and takes in what else ends.
-fn attend(reaper: &Reaper, leader: Pid, control: &mut UnixStream) -> io::Result<Status> {
+fn attend(
+    reaper: &Reaper,
+    leader: Pid,
+    control: &mut UnixStream,
+    started: Instant,
+) -> io::Result<Status> {
     loop {
         let ready = await_readable(&[reaper.fd(), control.as_fd()])?;
         if ready[0]
             && let Some(status) = reaper.take_up_to(leader)?
         {
-            return Ok(status_of(status));
+            let wall = started.elapsed().as_micros();
+            // What is left is ended here, so that what it has used counts; what cannot be ended here is
+            // when this process ends.
+            let _ = reaper.end_all();
+            return Ok(Status {
+                wall_us: u64::try_from(wall).ok(),
+                ..status_of(status)
+            });
         }
         if ready[1] {
             let mut asked = [0];

@@ -22,6 +22,7 @@
 mod digest;
 mod entry;
 mod removal;
+mod state;
 #[cfg(test)]
 mod tests;
 mod workspace;
@@ -32,6 +33,7 @@ use std::path::{Path, PathBuf};
 use crate::units::Bytes;
 
 pub use digest::{copy_tree, file_digest, tree_digest};
+pub use state::{State, state};
 pub use workspace::{clear, lay, put, read_regular, remove_tree};
 
 /// How many directories may stand in each other.
