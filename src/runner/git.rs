@@ -43,6 +43,8 @@ impl Checkout<'_> {
         self.step(&["init", "-q", "."])?;
         self.step(&["fetch", "-q", "--depth=1", "--no-tags", &url, self.commit])?;
         self.step(&["checkout", "-q", "--detach", "FETCH_HEAD"])?;
+        // An index with the times of the files in it would be another one in every workspace.
+        self.step(&["read-tree", "HEAD"])?;
         let head = self.step(&["rev-parse", "HEAD"])?;
         if head.trim() != self.commit {
             return Err(self.fault(format!("`{}` came instead", head.trim())));
