@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -189,6 +190,7 @@ fn execute(
             Ctrl-C again ends them as cancelled: their slots {slots}"
                 ));
                 brake.drain();
+                offer_to_leave(&brake, &bar);
             }
             Wish::End => {
                 bar.say(&format!(
@@ -239,6 +241,28 @@ fn execute(
     drop(listening);
     bar.clear();
     Ok(end?)
+}
+
+/// Asks whoever sits at a terminal whether live runs are to go on without the session.
+fn offer_to_leave(brake: &Brake, bar: &Arc<Bar>) {
+    if !std::io::stdin().is_terminal() {
+        return;
+    }
+    bar.say(
+        "            k and Enter leaves them: they go on, and the next `prereg run` takes them up",
+    );
+    let (brake, bar) = (brake.clone(), Arc::clone(bar));
+    let ask = move || {
+        let mut line = String::new();
+        if std::io::stdin().read_line(&mut line).is_ok() && line.trim() == "k" {
+            bar.say("leaving     live runs go on without this session");
+            brake.leave();
+        }
+    };
+    // It waits for an answer for as long as the session does; without it there is Ctrl-C.
+    let _ = std::thread::Builder::new()
+        .name("answer".to_owned())
+        .spawn(ask);
 }
 
 /// Returns when it makes sense to ask again after a hold; `waits` counts those in a row before it.

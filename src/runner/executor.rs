@@ -617,7 +617,6 @@ impl Executor<'_> {
         let supervisor = |error| Unstarted::Fault(StepFault::Supervisor(error));
         traces.remove().map_err(supervisor)?;
         let timeout = part.timeout.map_or(NO_LIMIT, Micros::std);
-        let hidden = self.hidden.iter().filter(|_| part.outlives);
         let order = Order {
             base: self.base.into(),
             dir: self.workspace(assignment.run).into(),
@@ -640,7 +639,7 @@ impl Executor<'_> {
             outlives: part.outlives,
             hidden: Hidden {
                 runs: self.runs.parent().unwrap_or(self.runs).into(),
-                others: hidden.map(|path| path.clone().into()).collect(),
+                others: self.hidden_from(assignment, part),
             },
             limits: supervisor::Limits {
                 name: format!("prereg-{}-{}", study_of(self.runs), part.name),
@@ -662,6 +661,20 @@ impl Executor<'_> {
             })
         })?;
         spare.give(&order, traces).map_err(supervisor)
+    }
+
+    /// Returns what a part of a run is not to see: what judges its task, too, if it is an arm.
+    fn hidden_from(&self, assignment: &Assignment, part: &Part<'_>) -> Vec<OsString> {
+        if !part.outlives {
+            // A judge is told where everything is.
+            return Vec::new();
+        }
+        let judge = self.rules.protocol().judge.iter();
+        let files = judge.flat_map(|judge| judge.files.values());
+        let files = files.filter(|_| !part.sees_task);
+        let files = files.map(|file| self.base.join(self.fill(file, assignment, false)));
+        let all = self.hidden.iter().cloned().chain(files);
+        all.map(PathBuf::into_os_string).collect()
     }
 
     /// Returns the whole environment: PATH, what the protocol says, and prereg's own names.

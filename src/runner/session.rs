@@ -297,7 +297,7 @@ fn least_tier(protocol: &Protocol) -> Containment {
     least.unwrap_or(Containment::Pgroup)
 }
 
-/// Returns what an arm is not to see: the record, and what judges it.
+/// Returns what an arm is not to see, whatever its task: the record, and the program that judges it.
 fn hidden(store: &Store, protocol: &Protocol, session: &Session<'_>) -> Vec<PathBuf> {
     // One that cannot be made absolute stands in no folder that could be hidden.
     let record = std::path::absolute(store.path()).unwrap_or_default();
@@ -307,17 +307,16 @@ fn hidden(store: &Store, protocol: &Protocol, session: &Session<'_>) -> Vec<Path
         PathBuf::from(name)
     };
     let mut found = ["", "-wal", "-shm", "-lock"].map(beside).to_vec();
-    if let Some(judge) = &protocol.judge {
-        let programs = judge.command.first().into_iter();
-        let own = protocol.arms.iter().map(|arm| &arm.command);
-        let own = own.chain(protocol.controls.iter().map(|control| &control.command));
-        let used: Vec<&String> = own.flatten().collect();
-        // What an arm is told to use is not kept from it.
-        let only_judge =
-            programs.filter(|program| program.contains('/') && !used.contains(program));
-        let files = judge.files.values().filter(|file| !file.contains('{'));
-        found.extend(only_judge.chain(files).map(|file| session.base.join(file)));
-    }
+    let own = protocol.arms.iter().map(|arm| &arm.command);
+    let own = own.chain(protocol.controls.iter().map(|control| &control.command));
+    let used: Vec<&String> = own.flatten().collect();
+    let judge = protocol
+        .judge
+        .iter()
+        .filter_map(|judge| judge.command.first());
+    // What an arm is told to use is not kept from it.
+    let only_judge = judge.filter(|program| program.contains('/') && !used.contains(program));
+    found.extend(only_judge.map(|program| session.base.join(program)));
     found
 }
 
