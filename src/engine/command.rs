@@ -373,7 +373,7 @@ pub struct Execution {
     pub ended_by: Option<EndedBy>,
     /// What it did to its workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub workspace: Option<WorkspaceSeen>,
+    pub workspace: Option<Box<WorkspaceSeen>>,
     /// What the arm's own output says, where the protocol reads it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed: Option<Value>,
