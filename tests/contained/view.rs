@@ -84,7 +84,7 @@ fn a_signal_alone_ends_nothing() {
 #[test]
 fn an_end_is_not_held_up_by_whoever_holds_the_output() {
     for tier in tiers() {
-        let hold = Hold::new(&tier, "(setsid sleep 60 &); printf said; exit 7");
+        let hold = Hold::new(&tier, "(setsid sleep 60 &); sleep 0.5; printf said; exit 7");
         let held = hold.begin();
         let began = held.began;
         let ended = hold.end(held);

@@ -168,8 +168,11 @@ impl Slot {
             },
             _ => score(run),
         };
-        let Err(Refusal::AlreadyClosed { state, cause, .. }) = self.give(action) else {
-            panic!("run {run} is closed: nothing more is taken of it");
+        let (state, cause) = match self.give(action) {
+            // The same word again changes nothing.
+            Ok(events) if events.is_empty() => (State::Scored, None),
+            Err(Refusal::AlreadyClosed { state, cause, .. }) => (state, cause),
+            other => panic!("run {run} is closed: {other:?}"),
         };
         let after: Vec<(RunId, u32, Fate)> = self.runs().collect();
         assert_eq!(before, after);

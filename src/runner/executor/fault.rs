@@ -57,6 +57,9 @@ pub enum StepFault {
         /// What must be.
         min: Bytes,
     },
+    /// Something of a run was ended while it was started, and nobody knows how far it came.
+    #[error("{0}; look what ends processes on this machine, and run again")]
+    Supervision(SpawnFault),
     /// Somebody has ended the supervisor of a judge.
     #[error("the judge of run {0} was ended with its supervisor; run again to judge it")]
     JudgeLost(RunId),
@@ -90,6 +93,7 @@ impl StepFault {
             Self::Git(_) => "git-workspace",
             Self::CleanUp { .. } => "cleanup-failed",
             Self::Space { .. } => "free-space",
+            Self::Supervision(fault) => fault.code(),
             Self::JudgeLost(_) => "judge-lost",
             Self::Unproven(_) => "end-unproven",
             Self::Shortage(fault) => fault.code(),

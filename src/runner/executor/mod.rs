@@ -171,9 +171,17 @@ impl Executor<'_> {
     }
 
     fn not_started(&self, run: RunId, fault: SpawnFault) -> (Option<Action>, Option<StepFault>) {
-        let said = closed(run, Cause::Failed, fault.to_string());
-        let shortage = fault.is_shortage().then_some(StepFault::Shortage(fault));
-        (Some(said), shortage)
+        let text = fault.to_string();
+        if fault.is_shortage() {
+            let said = closed(run, Cause::Failed, text);
+            return (Some(said), Some(StepFault::Shortage(fault)));
+        }
+        if fault.is_lost() {
+            // Whatever it was would meet the next run, too.
+            let said = closed(run, Cause::Lost, text);
+            return (Some(said), Some(StepFault::Supervision(fault)));
+        }
+        (Some(closed(run, Cause::Failed, text)), None)
     }
 
     /// Refuses to start anything on a disk that is as full as the protocol does not allow.

@@ -78,6 +78,8 @@ pub enum SpawnFault {
         code: &'static str,
         /// The sentence.
         message: String,
+        /// What the system said of it.
+        reason: String,
         /// Whether the machine had no place for it.
         is_shortage: bool,
     },
@@ -91,8 +93,11 @@ const CODES: &[&str] = &[
     "program-not-executable",
     "interpreter-missing",
     "directory-missing",
-    "supervision-lost",
+    LOST,
 ];
+
+/// The code of what was lost sight of.
+const LOST: &str = "supervision-lost";
 
 impl SpawnFault {
     /// Returns the stable code.
@@ -105,7 +110,7 @@ impl SpawnFault {
             Self::InterpreterMissing { .. } => "interpreter-missing",
             Self::DirMissing { .. } => "directory-missing",
             Self::Refused { .. } => "spawn-refused",
-            Self::Lost { .. } => "supervision-lost",
+            Self::Lost { .. } => LOST,
             Self::Told { code, .. } => code,
         }
     }
@@ -124,12 +129,23 @@ impl SpawnFault {
         errno.is_some_and(|errno| shortages.contains(&errno))
     }
 
+    /// Returns whether it may have run: how far it came is not known.
+    pub fn is_lost(&self) -> bool {
+        self.code() == LOST
+    }
+
     /// Makes the fault that a supervisor told of.
-    pub(in crate::runner) fn told(code: &str, message: String, is_shortage: bool) -> Self {
+    pub(in crate::runner) fn told(
+        code: &str,
+        message: String,
+        reason: String,
+        is_shortage: bool,
+    ) -> Self {
         let known = CODES.iter().find(|known| **known == code);
         Self::Told {
             code: known.copied().unwrap_or("spawn-refused"),
             message,
+            reason,
             is_shortage,
         }
     }
@@ -138,6 +154,7 @@ impl SpawnFault {
     pub(in crate::runner) fn reason(&self) -> String {
         match self {
             Self::Refused { source, .. } | Self::Lost { source, .. } => source.to_string(),
+            Self::Told { reason, .. } => reason.clone(),
             _ => self.to_string(),
         }
     }

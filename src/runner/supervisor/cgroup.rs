@@ -65,7 +65,8 @@ impl Cgroup {
         };
         if let Err(error) = fs::create_dir(path) {
             if error.kind() != io::ErrorKind::AlreadyExists {
-                return Err(error);
+                let why = format!("the control group `{}`: {error}", path.display());
+                return Err(io::Error::new(error.kind(), why));
             }
             end(path)?;
             fs::create_dir(path)?;

@@ -31,9 +31,10 @@ pub(super) fn execute(
     asked: &mut Asked,
 ) -> Result<Ended, SpawnFault> {
     let lost = |source| SpawnFault::lost(job, source);
-    let reaper = Reaper::new().map_err(lost)?;
-    let groups = Groups::make(order.cgroup(), &order.limits).map_err(lost)?;
-    let (pipes, ends) = Pipes::new(job).map_err(lost)?;
+    let refused = |source| SpawnFault::refused(job, source);
+    let reaper = Reaper::new().map_err(refused)?;
+    let groups = Groups::make(order.cgroup(), &order.limits).map_err(refused)?;
+    let (pipes, ends) = Pipes::new(job).map_err(refused)?;
     let mut command = prepare(job, ends.map(Into::into))?;
     let started = Instant::now();
     let leader = match groups.within(|| command.spawn()).map_err(lost)? {

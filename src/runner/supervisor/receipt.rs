@@ -65,6 +65,7 @@ struct Stream {
 pub(super) struct Fault {
     code: String,
     message: String,
+    reason: String,
     is_shortage: bool,
 }
 
@@ -73,6 +74,7 @@ impl From<&SpawnFault> for Fault {
         Self {
             code: fault.code().to_owned(),
             message: fault.to_string(),
+            reason: fault.reason(),
             is_shortage: fault.is_shortage(),
         }
     }
@@ -80,7 +82,7 @@ impl From<&SpawnFault> for Fault {
 
 impl From<Fault> for SpawnFault {
     fn from(fault: Fault) -> Self {
-        Self::told(&fault.code, fault.message, fault.is_shortage)
+        Self::told(&fault.code, fault.message, fault.reason, fault.is_shortage)
     }
 }
 

@@ -52,20 +52,21 @@ pub(super) fn execute(
     asked: &mut Asked,
 ) -> Result<Ended, SpawnFault> {
     let lost = |source| SpawnFault::lost(job, source);
-    let groups = Groups::make(order.cgroup(), &order.limits).map_err(lost)?;
-    let (pipes, ends) = Pipes::new(job).map_err(lost)?;
+    let refused = |source| SpawnFault::refused(job, source);
+    let groups = Groups::make(order.cgroup(), &order.limits).map_err(refused)?;
+    let (pipes, ends) = Pipes::new(job).map_err(refused)?;
     let [stdout, stderr] = &ends;
     let kept = (
-        stdout.try_clone().map_err(lost)?,
-        stderr.try_clone().map_err(lost)?,
+        stdout.try_clone().map_err(refused)?,
+        stderr.try_clone().map_err(refused)?,
     );
-    let (control, theirs) = UnixStream::pair().map_err(lost)?;
-    user::unshare_with(CloneFlags::CLONE_NEWPID).map_err(lost)?;
+    let (control, theirs) = UnixStream::pair().map_err(refused)?;
+    user::unshare_with(CloneFlags::CLONE_NEWPID).map_err(refused)?;
     let spawn = || spawn_inner(theirs, ends.map(Stdio::from));
     let child = groups.within(spawn).and_then(|spawned| spawned);
     // From here on an early return ends the name space.
     let mut inner = Inner {
-        child: child.map_err(lost)?,
+        child: child.map_err(refused)?,
         control: BufReader::new(control),
         groups,
         status: None,

@@ -12,10 +12,15 @@ use sha2::{Digest as _, Sha256};
 use super::{DEPTH_MAX, ENTRIES_MAX};
 use crate::units::{Digest, Time};
 
+/// The most bytes that are read of a folder.
+const BYTES_MAX: u64 = 1 << 30;
+/// What a file of holes may claim to hold and still be read.
+const HOLES_MAX: u64 = 1 << 24;
+
 /// What stands in a folder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct State {
-    /// The digest of all of it; none where there is more than is read.
+    /// The digest of all of it; none where there is more than is read, or a file that claims so.
     pub digest: Option<Digest>,
     /// When the first of what was changed after a time was changed last.
     pub first_write: Option<Time>,
@@ -33,6 +38,7 @@ pub fn state(folder: &Path, since: Time) -> State {
         since,
         lines: Vec::new(),
         state: State::default(),
+        left: BYTES_MAX,
         is_whole: true,
     };
     found.walk(folder, &PathBuf::new(), 0);
@@ -49,6 +55,8 @@ struct Found {
     since: Time,
     lines: Vec<Vec<u8>>,
     state: State,
+    /// How many bytes may still be read.
+    left: u64,
     is_whole: bool,
 }
 
@@ -85,9 +93,18 @@ impl Found {
             0 => b'-',
             _ => b'x',
         };
-        match found.is_file().then(|| digest_of(&path)) {
-            Some(Ok(digest)) => self.line(kind, name, &digest.0),
-            _ => self.line(b's', name, &[]),
+        if !found.is_file() {
+            return self.line(b's', name, &[]);
+        }
+        let is_hollow = found.len() > HOLES_MAX && found.blocks() * 512 < found.len() / 2;
+        let digest = match is_hollow || found.len() > self.left {
+            true => Err(io::ErrorKind::FileTooLarge.into()),
+            false => digest_of(&path, &mut self.left),
+        };
+        match digest {
+            Ok(digest) => self.line(kind, name, &digest.0),
+            Err(error) if error.kind() == io::ErrorKind::FileTooLarge => self.is_whole = false,
+            Err(_) => self.line(b's', name, &[]),
         }
     }
 
@@ -118,7 +135,7 @@ impl Found {
 }
 
 /// Digests a regular file as it stands there; never waits for anybody.
-fn digest_of(path: &Path) -> io::Result<Digest> {
+fn digest_of(path: &Path, left: &mut u64) -> io::Result<Digest> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let mut file = fs::File::from(rustix::fs::open(path, flags, Mode::empty())?);
     let mut hasher = Sha256::new();
@@ -126,7 +143,12 @@ fn digest_of(path: &Path) -> io::Result<Digest> {
     loop {
         match file.read(&mut buffer)? {
             0 => return Ok(Digest(hasher.finalize().into())),
-            length => hasher.update(&buffer[..length]),
+            // It grows while it is read, or claims less than it holds.
+            length if length as u64 > *left => return Err(io::ErrorKind::FileTooLarge.into()),
+            length => {
+                *left -= length as u64;
+                hasher.update(&buffer[..length]);
+            }
         }
     }
 }
