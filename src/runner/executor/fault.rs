@@ -85,6 +85,11 @@ impl StepFault {
     /// Returns the stable code.
     pub fn code(&self) -> &'static str {
         match self {
+            Self::Supervisor(source) | Self::Folder { source, .. }
+                if source.kind() == io::ErrorKind::StorageFull =>
+            {
+                "disk-full"
+            }
             Self::FileChanged { .. } => "file-changed",
             Self::Folder { .. } => "run-folder",
             Self::Tree(fault) => fault.code(),
