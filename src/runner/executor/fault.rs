@@ -90,6 +90,9 @@ impl StepFault {
             {
                 "disk-full"
             }
+            Self::Capture(fault) if fault.source.kind() == io::ErrorKind::StorageFull => {
+                "disk-full"
+            }
             Self::FileChanged { .. } => "file-changed",
             Self::Folder { .. } => "run-folder",
             Self::Tree(fault) => fault.code(),
