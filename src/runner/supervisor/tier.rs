@@ -1,6 +1,7 @@
 //! Which tiers of containment this machine has: each is tried, not guessed at.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::engine::Trial;
 use super::order::Limits;
@@ -17,6 +18,9 @@ pub const ALL: [Tier; 5] = [
     Tier::Subreaper,
     Tier::Pgroup,
 ];
+
+/// How old the control group of a trial is when nobody needs it any more.
+const TRIAL_MAX: Duration = Duration::from_secs(60);
 
 /// What this machine has of the tiers.
 #[derive(Clone, Debug)]
@@ -71,6 +75,7 @@ impl Tiers {
             tier,
             cgroups: cgroups(tier)?,
         };
+        found.cgroups.iter().for_each(|home| remove_trials(home));
         Trial::new()
             .and_then(|trial| trial.execute(&found, limits))
             .map(|()| found)
@@ -97,6 +102,23 @@ fn cgroups(tier: Tier) -> Result<Option<PathBuf>, String> {
     match tier {
         Tier::Pgroup => Ok(None),
         _ => Err("this system has process groups only".to_owned()),
+    }
+}
+
+/// Removes the control groups of trials whose session was killed: those that are empty, and so old that
+/// nobody is about to use them.
+fn remove_trials(home: &Path) {
+    for entry in std::fs::read_dir(home).into_iter().flatten().flatten() {
+        let is_trial = entry
+            .file_name()
+            .to_string_lossy()
+            .starts_with("prereg-trial-");
+        let made = entry.metadata().and_then(|found| found.modified());
+        let age = made.ok().and_then(|made| made.elapsed().ok());
+        if is_trial && age.is_some_and(|age| age > TRIAL_MAX) {
+            // One that is not empty is somebody's.
+            let _ = std::fs::remove_dir(entry.path());
+        }
     }
 }
 
