@@ -33,6 +33,10 @@
 //! disk, least of all a start. `verify` streams the entries, decides each command again, and compares:
 //! entries are read and checked by themselves on other threads, what is not under way lies in a file.
 //!
+//! A run is executed by a supervisor, a process of its own that outlives the session: it has its order
+//! only after the start is on the disk, and leaves a receipt when nothing of the run is left
+//! ([`runner::supervisor`]). The next session finds it, waits for it, or reads the receipt.
+//!
 //! # What is never done
 //!
 //! - The pure rooms know no clock, file, process, database or random source: time, random bytes and

@@ -230,72 +230,196 @@ fn a_study_survives_200_kills_at_random_moments() {
     kill_at_random("200 kills", 200);
 }
 
-/// An arm that would go on for long is ended by the session after the one that was killed.
-#[test]
-fn what_a_killed_runner_left_is_ended_first() {
-    let arm =
-        "if [ -e \"$LOG\" ]; then printf b > out; else echo {run.id} >> \"$LOG\"; sleep 300; fi";
-    let study = Recipe {
-        arms: [arm.to_owned(), "printf b > out".to_owned()],
+/// Returns the living process that supervises run 1 of a study, once it is noted.
+fn supervisor(study: &Study) -> i32 {
+    let noted = || {
+        let notes = common::files_below(&study.base.join("study.prereg.runs"));
+        let note = notes
+            .into_iter()
+            .find(|path| path.ends_with("1.supervisor"))?;
+        let identity: Value = serde_json::from_slice(&fs::read(note).ok()?).ok()?;
+        i32::try_from(identity["pid"].as_i64()?).ok()
+    };
+    common::wait_until("no supervisor was noted", || noted().is_some());
+    noted().unwrap()
+}
+
+fn kill_with(signal: rustix::process::Signal, pid: i32) {
+    let pid = rustix::process::Pid::from_raw(pid).unwrap();
+    rustix::process::kill_process(pid, signal).unwrap();
+}
+
+/// A study of one slot an arm, whose first run takes a while and tells when it has begun.
+fn slow(arm: &str) -> Study {
+    let arm = format!("echo {{run.id}} >> \"$LOG\"; {arm}");
+    Recipe {
+        tasks: 1,
+        repeats: 1,
+        arms: [arm, "printf b > out".to_owned()],
         runs_max: 1,
         timeout: "10m",
         ..Recipe::default()
     }
-    .lay();
-    let mut runner = study.spawn(&["run", "study.toml"]);
+    .lay()
+}
+
+fn begin(study: &Study) -> Child {
+    let runner = study.spawn(&["run", "study.toml"]);
     common::wait_until("the first arm never started", || !study.log().is_empty());
+    runner
+}
+
+/// A run does not end with its session: the next one waits for it, and it is executed once.
+#[test]
+fn a_run_outlives_its_session_and_is_taken_up() {
+    let study = slow("sleep 2; echo said; printf b > out; exit 3");
+    let mut runner = begin(&study);
     runner.kill().unwrap();
     runner.wait().unwrap();
-    let tag = format!("LOG={}", study.log.display());
-    assert!(
-        !common::processes(&tag).is_empty(),
-        "the arm dies with its runner: nothing to test"
-    );
     study.complete();
     study.assert_nobody_is_left();
     study.verify();
-    let runs = study.states();
-    assert_eq!(
-        runs[0],
-        ("a".to_owned(), "unjudged".to_owned(), "lost".to_owned())
-    );
-    assert_eq!(
-        runs.iter().filter(|run| run.1 == "scored").count(),
-        8,
-        "{runs:?}"
-    );
+    assert_eq!(study.log(), "1\n");
+    let run = study.data(&["show", "1"]);
+    assert_eq!(run["state"], "scored", "{run}");
+    assert_eq!(run["execution"]["exit"], 3, "{run}");
+    assert_eq!(run["execution"]["stdout"]["bytes"], 5, "{run}");
 }
 
-/// A runner that is killed while the judge is at work judges again and executes nothing again.
-/// The runner is killed the moment its arm is there, often before it could note whom it started.
+/// A run whose receipt nobody was there to read is recorded as it ended.
 #[test]
-fn an_arm_that_nobody_noted_is_ended_too() {
-    let arm = "if [ -e \"$LOG.again\" ]; then printf b > out; else sleep 300; fi";
-    for _ in 0..8 {
-        let study = Recipe {
-            tasks: 1,
-            repeats: 1,
-            arms: [arm.to_owned(), arm.to_owned()],
-            runs_max: 1,
-            timeout: "10m",
-            ..Recipe::default()
-        }
-        .lay();
-        let mut runner = study.spawn(&["run", "study.toml"]);
-        let tag = format!("LOG={}", study.log.display());
-        let end = Instant::now() + Duration::from_secs(30);
-        while common::processes(&tag).len() < 2 {
-            assert!(Instant::now() < end, "the arm never started");
-        }
-        runner.kill().unwrap();
-        runner.wait().unwrap();
+fn a_receipt_is_read_by_the_next_session() {
+    let study = slow("sleep 1; printf b > out");
+    let mut runner = begin(&study);
+    let supervisor = supervisor(&study);
+    runner.kill().unwrap();
+    runner.wait().unwrap();
+    let gone = || !std::path::Path::new(&format!("/proc/{supervisor}")).exists();
+    common::wait_until("the supervisor never ended", gone);
+    let said = study.data(&["reconcile"]);
+    assert_eq!(said["runs"][0]["found"], "recorded", "{said}");
+    assert_eq!(study.data(&["reconcile"])["runs"][0]["found"], "ended");
+    study.complete();
+    study.verify();
+    assert_eq!(study.log(), "1\n");
+    assert!(study.states().iter().all(|run| run.1 == "scored"));
+}
+
+/// A run whose supervisor is killed leaves nothing and is lost, whether its session lives or not.
+#[test]
+fn a_run_without_its_supervisor_is_lost() {
+    for session_dies in [false, true] {
+        let again = "if [ -e \"$LOG.again\" ]; then printf b > out; else (setsid sleep 300 &); sleep 300; fi";
+        let study = slow(again);
+        let mut runner = begin(&study);
+        let supervisor = supervisor(&study);
         fs::write(format!("{}.again", study.log.display()), "").unwrap();
-        study.complete();
+        if session_dies {
+            runner.kill().unwrap();
+        }
+        kill_with(rustix::process::Signal::KILL, supervisor);
+        let said = end_of(runner);
+        if session_dies {
+            let said = study.data(&["reconcile"]);
+            assert_eq!(said["runs"][0]["found"], "lost", "{said}");
+        } else {
+            assert_eq!(said.code, Some(0), "{said:?}");
+        }
         study.assert_nobody_is_left();
+        study.complete();
         study.verify();
+        let lost = ("a".to_owned(), "unjudged".to_owned(), "lost".to_owned());
+        assert_eq!(study.states()[0], lost);
     }
 }
 
+/// A supervisor that was started and given no order executes nothing.
+#[test]
+fn a_closed_gate_is_an_end_without_an_execution() {
+    let study = slow("true");
+    for order in ["", "{\"command\": [\"touch\", \"executed\"]"] {
+        use std::io::Write;
+        let mut asked = study.command(&["__supervise"]);
+        asked.stdin(std::process::Stdio::piped());
+        let mut supervisor = asked.spawn().unwrap();
+        let mut stdin = supervisor.stdin.take().unwrap();
+        stdin.write_all(order.as_bytes()).unwrap();
+        drop(stdin);
+        assert_eq!(supervisor.wait().unwrap().code(), Some(1));
+    }
+    assert!(!study.base.join("executed").exists());
+}
+
+/// `cancel` ends a run with everything it has started, with a session at work and without.
+#[test]
+fn a_cancelled_run_leaves_nothing() {
+    for session_dies in [false, true] {
+        let study = slow("(setsid sleep 300 &); trap '' TERM; sleep 300; sleep 300");
+        let mut runner = begin(&study);
+        if session_dies {
+            runner.kill().unwrap();
+        }
+        let said = study.data(&["cancel", "1"]);
+        assert_eq!(said["cause"], "cancelled", "{said}");
+        study.assert_nobody_is_left();
+        let code = if session_dies { None } else { Some(0) };
+        assert_eq!(end_of(runner).code, code);
+        study.verify();
+        let again = study.prereg(&["cancel", "1", "--json"]);
+        assert_eq!(
+            (again.code, again.error_code().as_str()),
+            (Some(4), "already-closed")
+        );
+    }
+}
+
+/// TERM ends a session and not its runs.
+#[test]
+fn a_session_that_is_asked_to_end_leaves_its_runs() {
+    for signal in [rustix::process::Signal::TERM, rustix::process::Signal::HUP] {
+        let study = slow("sleep 2; printf b > out");
+        let runner = begin(&study);
+        kill_with(signal, runner.id() as i32);
+        let said = end_of(runner);
+        assert_eq!(said.code, Some(130), "{said:?}");
+        study.complete();
+        study.verify();
+        assert_eq!(study.log(), "1\n");
+    }
+}
+
+/// Only a person can say that a run is lost of which nothing can be proved; not of one that goes on.
+#[test]
+fn a_run_is_lost_by_word_only_if_it_is_not_there() {
+    let study = slow("sleep 300");
+    let mut runner = begin(&study);
+    let supervisor = supervisor(&study);
+    runner.kill().unwrap();
+    runner.wait().unwrap();
+    let word = [
+        "reconcile",
+        "1",
+        "--lost",
+        "--reason",
+        "the machine is gone",
+        "--json",
+    ];
+    let said = study.prereg(&word);
+    assert_eq!(
+        (said.code, said.error_code().as_str()),
+        (Some(4), "still-executed")
+    );
+    let found = study.data(&["reconcile"]);
+    assert_eq!(found["runs"][0]["found"], "running", "{found}");
+    kill_with(rustix::process::Signal::KILL, supervisor);
+    let said = study.prereg(&word);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    study.assert_nobody_is_left();
+    study.verify();
+    assert_eq!(study.states()[0].2, "lost");
+}
+
+/// A runner that is killed while the judge is at work judges again and executes nothing again.
 #[test]
 fn a_run_that_ended_is_judged_again_and_not_executed_again() {
     let judge = format!(

@@ -13,5 +13,7 @@ mod common;
 mod power;
 #[path = "faults/stage.rs"]
 mod stage;
+#[path = "faults/supervised.rs"]
+mod supervised;
 #[path = "faults/traced.rs"]
 mod traced;

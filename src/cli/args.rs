@@ -114,6 +114,19 @@ pub(super) enum Verb {
         after_help = "Example:\n  prereg deviate --note \"the agent was updated on 3 December\""
     )]
     Deviate(Deviate),
+    /// Ends a run and everything that it has started.
+    #[command(
+        after_help = "Examples:\n  prereg cancel 12\n  prereg cancel 12 --reason \"it waits for a prompt\"     a run executed elsewhere"
+    )]
+    Cancel(Cancel),
+    /// Records what became of runs whose session was killed.
+    #[command(
+        after_help = "Examples:\n  prereg reconcile\n  prereg reconcile 12 --lost --reason \"the machine is gone\"     where nobody can prove it"
+    )]
+    Reconcile(Reconcile),
+    /// Says what this machine can do for runs: which containment works, and why the rest does not.
+    #[command(after_help = "Examples:\n  prereg doctor\n  prereg doctor --json")]
+    Doctor,
     /// Shows where a study stands.
     #[command(after_help = "Example:\n  prereg status study.prereg.db")]
     Status(Status),
@@ -545,6 +558,38 @@ pub(super) struct Deviate {
     /// What happened; the report prints it in full.
     #[arg(long, value_name = "TEXT", value_parser = said)]
     pub note: String,
+    #[command(flatten)]
+    pub which: Which,
+    #[command(flatten)]
+    pub writes: Writes,
+}
+
+/// `cancel`
+#[derive(Debug, Args)]
+pub(super) struct Cancel {
+    /// The run's number.
+    pub run: RunId,
+    /// Why, of a run executed elsewhere.
+    #[arg(long, value_name = "TEXT", value_parser = said)]
+    pub reason: Option<String>,
+    #[command(flatten)]
+    pub which: Which,
+    #[command(flatten)]
+    pub writes: Writes,
+}
+
+/// `reconcile`
+#[derive(Debug, Args)]
+pub(super) struct Reconcile {
+    /// The run that is lost.
+    #[arg(requires = "lost")]
+    pub run: Option<RunId>,
+    /// Says that nothing of the run is left and nobody knows how it ended.
+    #[arg(long, requires_all = ["run", "reason"])]
+    pub lost: bool,
+    /// How that is known; it is recorded.
+    #[arg(long, value_name = "TEXT", value_parser = said, requires = "lost")]
+    pub reason: Option<String>,
     #[command(flatten)]
     pub which: Which,
     #[command(flatten)]

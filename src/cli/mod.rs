@@ -4,6 +4,7 @@ mod analyze;
 mod anchor;
 mod args;
 mod by_hand;
+mod doctor;
 mod elsewhere;
 mod exit;
 mod explain;
@@ -11,6 +12,7 @@ mod explore;
 mod export;
 mod input;
 mod inspect;
+mod live;
 mod looks;
 mod operator;
 mod plan;
@@ -37,11 +39,16 @@ use exit::Exit;
 use reply::{Failure, Reply};
 
 use crate::protocol::expression::NoThread;
-use crate::runner::signals;
+use crate::runner::{signals, supervisor};
 use crate::store::Fault;
 
 /// Does what the command line says.
 pub fn main() -> ExitCode {
+    let mut arguments = std::env::args_os().skip(1);
+    if let Some(exit) = arguments.next().as_deref().and_then(supervisor::main) {
+        // One of many such processes: nothing else is looked at.
+        return exit;
+    }
     let mut arguments = std::env::args_os().skip(1);
     if let (Some(only), None) = (arguments.next(), arguments.next())
         && (only == "--version" || only == "-V")
@@ -113,6 +120,9 @@ fn execute(cli: &Cli) -> Result<Reply, Failure> {
         Verb::Cost(args) => operator::cost(args),
         Verb::Void(args) => operator::void(args),
         Verb::Deviate(args) => operator::deviate(args),
+        Verb::Cancel(args) => live::cancel(args),
+        Verb::Reconcile(args) => live::reconcile(args),
+        Verb::Doctor => doctor::doctor(),
         Verb::Status(args) => inspect::status(args, cli.json),
         Verb::Analyze(args) => analyze::analyze(args),
         Verb::Show(args) => inspect::show(args),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,6 +26,7 @@ use crate::protocol::model::CauseWord;
 use crate::report::answer;
 use crate::report::tally::Tally;
 use crate::runner::process::SpawnFault;
+use crate::runner::recovery;
 use crate::runner::session::{self, Brake, End, Session};
 use crate::runner::signals::{self, Wish};
 use crate::runner::{clock, programs};
@@ -55,7 +57,7 @@ pub(super) fn run(args: &Run) -> Result<Reply, Failure> {
     let again = args.retry_failed && standing.stopped.is_none();
     if !args.pilot && standing.has_ended() && !again {
         let runs = runs_folder(&store, &record)?;
-        session::tidy(&mut store, &runs)?;
+        recovery::tidy(&mut store, &runs)?;
         return match &standing.stopped {
             Some(stopped) => over(&mut store, &record, &stopped.code, "nothing to do"),
             None => finished(&mut store, &record, "; nothing to do", false),
@@ -190,12 +192,17 @@ fn execute(
             Ctrl-C again ends them as cancelled: their slots {slots}"
                 ));
                 brake.drain();
+                offer_to_leave(&brake, &bar);
             }
             Wish::End => {
                 bar.say(&format!(
                     "ending      live runs are ended as cancelled: their slots {slots}"
                 ));
                 brake.end();
+            }
+            Wish::Leave => {
+                bar.say("leaving     live runs go on without this session; the next `prereg run` takes them up");
+                brake.leave();
             }
         })
     };
@@ -238,6 +245,28 @@ fn execute(
     Ok(end?)
 }
 
+/// Asks whoever sits at a terminal whether live runs are to go on without the session.
+fn offer_to_leave(brake: &Brake, bar: &Arc<Bar>) {
+    if !std::io::stdin().is_terminal() {
+        return;
+    }
+    bar.say(
+        "            k and Enter leaves them: they go on, and the next `prereg run` takes them up",
+    );
+    let (brake, bar) = (brake.clone(), Arc::clone(bar));
+    let ask = move || {
+        let mut line = String::new();
+        if std::io::stdin().read_line(&mut line).is_ok() && line.trim() == "k" {
+            bar.say("leaving     live runs go on without this session");
+            brake.leave();
+        }
+    };
+    // It waits for an answer for as long as the session does; without it there is Ctrl-C.
+    let _ = std::thread::Builder::new()
+        .name("answer".to_owned())
+        .spawn(ask);
+}
+
 /// Returns when it makes sense to ask again after a hold; `waits` counts those in a row before it.
 fn retry_at(rules: &Rules, hold: &Refusal, waits: u32) -> Time {
     let backoff = rules.protocol().backoff.as_ref();
@@ -255,7 +284,7 @@ fn rules_of(store: &mut Store) -> Result<Arc<Rules>, Failure> {
     store.rules()?.ok_or_else(no_protocol)
 }
 
-fn no_protocol() -> Failure {
+pub(super) fn no_protocol() -> Failure {
     Failure::Fault {
         code: "record",
         message: "no protocol stands on the record".to_owned(),

@@ -6,9 +6,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::protocol::model::CauseWord;
+use crate::protocol::model::{CauseWord, Containment};
 use crate::protocol::registration::Registration;
-use crate::units::{Digest, Micros, Money, RunId, Time};
+use crate::units::{Bytes, Digest, Micros, Money, RunId, Time};
 
 /// A command: who asks for what, and when.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -51,6 +51,10 @@ impl Clock {
 
 fn is_none(duration: &Micros) -> bool {
     duration.0 == 0
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 fn is_not(difference: &i64) -> bool {
@@ -352,6 +356,24 @@ pub struct Execution {
     /// Processor time in milliseconds, where the system tells it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_ms: Option<u64>,
+    /// Processor time of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<Micros>,
+    /// Processor time of the system for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system: Option<Micros>,
+    /// The most memory that one of its processes had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Bytes>,
+    /// How it was held together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub containment: Option<Containment>,
+    /// Who ended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_by: Option<EndedBy>,
+    /// What it did to its workspace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<Box<WorkspaceSeen>>,
     /// What the arm's own output says, where the protocol reads it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed: Option<Value>,
@@ -365,14 +387,53 @@ pub struct Execution {
     pub stderr: Option<Stream>,
 }
 
+/// What was seen of a run's workspace: before its start, and when nothing of the run was left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct WorkspaceSeen {
+    /// The digest of what stood in it before; none where that is more than is read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<Digest>,
+    /// The digest of what stood in it after.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<Digest>,
+    /// When the first of the files that it has changed was changed last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_write: Option<Time>,
+    /// When it changed a file last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_write: Option<Time>,
+}
+
+/// Who ended a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EndedBy {
+    /// Itself.
+    Itself,
+    /// Its supervisor, at the limit on its time.
+    TimeLimit,
+    /// Its supervisor, at the limit on its processor time.
+    CpuLimit,
+    /// The system, at the limit on its memory.
+    MemoryLimit,
+    /// The operator.
+    Operator,
+    /// A signal that its supervisor did not send.
+    Signal,
+}
+
 /// What became of an output stream.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stream {
     /// How many bytes were written.
     pub bytes: u64,
-    /// How many of them were kept, from the beginning.
+    /// How many of them were kept: from the beginning, and then from the end.
     pub kept: u64,
+    /// How many of those are from the end, after a gap.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub tail: u64,
     /// The digest of all of them; none where there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub digest: Option<Digest>,

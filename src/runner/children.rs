@@ -1,62 +1,38 @@
-//! Who is being executed: one small file a worker, overwritten in place.
+//! What a session that was killed has left: its own note, and processes that carry a mark.
 //!
-//! This is no evidence and not part of the record. It lets the session after one that was killed
-//! end what is still alive, if it can be proved to be ours, before it goes on. A runner that was
-//! killed between a start and its note left none: those are found by a variable that every arm, judge
-//! and look is given, and that names a place of their own.
+//! The note names nobody: while it stands, the session is at work or was killed. What is executed for a
+//! run has a supervisor, which is noted beside the run; looks at the world have none. What neither a
+//! supervisor nor the kernel has ended is found by a variable that every arm, judge and look is given,
+//! and that names a place of their own.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::FileExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use super::process::{ProcessIdentity, end_orphan};
+use crate::units::RunId;
 
-/// The length of what is written: shorter texts are padded, so that nothing old remains behind.
-const LENGTH: usize = 256;
-/// How the files are called.
-const PREFIX: &str = "worker-";
-/// How a session's own note is called.
+/// How a session's note is called.
 const SESSION: &str = "session";
 
-/// Where a worker notes whom it executes.
+/// The note of a session that is at work.
 #[derive(Debug)]
 pub struct Note {
     path: PathBuf,
-    file: File,
 }
 
 impl Note {
-    /// Opens a worker's note.
-    pub fn open(folder: &Path, worker: usize) -> io::Result<Self> {
-        Self::at(folder.join(format!("{PREFIX}{worker}")))
-    }
-
-    /// Opens the note of a session itself, which names nobody: while it stands, the session is at work
-    /// or was killed.
+    /// Makes the note.
     pub fn of_session(folder: &Path) -> io::Result<Self> {
-        Self::at(folder.join(SESSION))
+        let path = folder.join(SESSION);
+        File::create(&path)?;
+        Ok(Self { path })
     }
 
-    fn at(path: PathBuf) -> io::Result<Self> {
-        let file = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(&path)?;
-        Ok(Self { path, file })
-    }
-
-    /// Notes who is being executed.
-    pub fn write(&self, identity: &ProcessIdentity) -> io::Result<()> {
-        let mut text = serde_json::to_vec(identity)?;
-        text.resize(LENGTH, b' ');
-        self.file.write_all_at(&text, 0)
-    }
-
-    /// Removes the note: nobody is being executed any more.
+    /// Removes the note: the session has come to its end.
     pub fn remove(self) -> io::Result<()> {
         fs::remove_file(self.path)
     }
@@ -64,26 +40,9 @@ impl Note {
 
 /// Returns whether a session was killed, and nobody has cleared up after it yet.
 ///
-/// Only for a session that holds the folder's lock, before it opens its own note.
+/// Only for a session that holds the folder's lock, before it makes its own note.
 pub fn was_killed(folder: &Path) -> bool {
     folder.join(SESSION).exists()
-}
-
-/// Ends everything that an earlier session noted and that is provably still it.
-pub fn end_orphans(folder: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        if !entry.file_name().to_string_lossy().starts_with(PREFIX) {
-            continue;
-        }
-        // A note that was never written names nobody.
-        if let Ok(identity) = serde_json::from_slice::<ProcessIdentity>(&fs::read(entry.path())?) {
-            // What has ended or cannot be proved to be ours is left alone; there is nobody to tell.
-            let _ = end_orphan(&identity);
-        }
-        fs::remove_file(entry.path())?;
-    }
-    Ok(())
 }
 
 /// The variable that marks what a run has started: the path of its workspace.
@@ -97,16 +56,28 @@ pub fn look_mark(runs: &Path) -> (OsString, OsString) {
 /// How often processes are looked for while they start new ones.
 const LOOKS_MAX: usize = 8;
 
-/// Ends every process that carries the mark of a run in this folder.
+/// Ends every process that carries the mark of this folder, but for those of runs that go on.
 ///
 /// Only for a session that holds the folder's lock: nothing there is anybody else's. Where the
 /// system does not show environments, nothing is found.
-pub fn end_marked(folder: &Path) {
+pub fn end_marked(folder: &Path, spared: &BTreeSet<RunId>) {
+    let spared: BTreeSet<String> = spared.iter().map(ToString::to_string).collect();
+    end_all(folder, |of| !spared.contains(of));
+}
+
+/// Ends every process that carries the mark of a run.
+pub fn end_marked_run(folder: &Path, run: RunId) {
+    let run = run.to_string();
+    end_all(folder, |of| of == run);
+}
+
+/// Ends the marked processes of those that are to be ended, which are named as in their mark.
+fn end_all(folder: &Path, is_to_end: impl Fn(&str) -> bool) {
     let mut mark = OsString::from(format!("{MARK}="));
     mark.push(folder);
     mark.push("/");
     for _ in 0..LOOKS_MAX {
-        let found: Vec<ProcessIdentity> = marked(mark.as_bytes()).collect();
+        let found: Vec<ProcessIdentity> = marked(mark.as_bytes(), &is_to_end).collect();
         if found.is_empty() {
             return;
         }
@@ -117,16 +88,18 @@ pub fn end_marked(folder: &Path) {
     }
 }
 
-/// Returns the living processes whose environment has a variable that begins so.
-fn marked(mark: &[u8]) -> impl Iterator<Item = ProcessIdentity> {
+/// Returns the living processes whose environment has a variable that begins so and is to be ended.
+fn marked(mark: &[u8], is_to_end: impl Fn(&str) -> bool) -> impl Iterator<Item = ProcessIdentity> {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    processes.filter_map(|entry| {
+    processes.filter_map(move |entry| {
         let pid = entry.file_name().to_str()?.parse().ok()?;
         let carries = || {
             let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
-            environment
-                .split(|byte| *byte == 0)
-                .any(|variable| variable.starts_with(mark))
+            let mut variables = environment.split(|byte| *byte == 0);
+            variables.any(|variable| {
+                let of = variable.strip_prefix(mark).map(<[u8]>::to_vec);
+                of.is_some_and(|of| is_to_end(&OsString::from_vec(of).to_string_lossy()))
+            })
         };
         if !carries() {
             return None;

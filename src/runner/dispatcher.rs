@@ -8,8 +8,7 @@ use std::sync::mpsc::{self, SyncSender};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{Builder, Scope};
 
-use super::children::Note;
-use super::executor::{Assignment, Executor, StepFault};
+use super::executor::{Assignment, Bench, Executor};
 use super::session::{Brake, End, Observer, Progress, Session, SessionFault, lock, request};
 use super::switch;
 use super::world::{self, World};
@@ -42,7 +41,7 @@ pub(super) struct Dispatcher<'a> {
 /// What the workers share: the record, what is left over, and how it stands with the others.
 pub(super) struct Shared<'a> {
     store: &'a mut Store,
-    left: VecDeque<Assignment>,
+    left: VecDeque<Work>,
     busy: usize,
     end: End,
     /// The rule that lets this session start nothing.
@@ -56,7 +55,7 @@ pub(super) struct Shared<'a> {
 
 /// What of it a transaction changes.
 struct Floor<'s> {
-    left: &'s mut VecDeque<Assignment>,
+    left: &'s mut VecDeque<Work>,
     busy: &'s mut usize,
     end: &'s mut End,
     refused: &'s Option<Refusal>,
@@ -68,6 +67,8 @@ struct Floor<'s> {
 #[derive(Debug)]
 pub(super) enum Work {
     Execute(Assignment),
+    /// One that an earlier session has started is waited for.
+    Adopt(Assignment),
     Judge(Assignment),
 }
 
@@ -130,7 +131,7 @@ impl<'a> Shared<'a> {
     /// Takes a record, what an earlier session left to be judged, and the rule that lets nothing start.
     pub(super) fn new(
         store: &'a mut Store,
-        left: VecDeque<Assignment>,
+        left: VecDeque<Work>,
         refused: Option<Refusal>,
     ) -> Self {
         Self {
@@ -165,7 +166,7 @@ impl Dispatcher<'_> {
             for worker in 0..workers {
                 let closed = closed.clone();
                 let work = move || {
-                    self.worker(worker, &closed)
+                    self.worker(&closed)
                         .unwrap_or_else(|fault| self.fail(fault))
                 };
                 self.spawn(scope, format!("worker-{worker}"), work);
@@ -212,25 +213,22 @@ impl Dispatcher<'_> {
         self.brake.wake();
     }
 
-    fn worker(&self, worker: usize, sweep: &SyncSender<RunId>) -> Result<(), SessionFault> {
-        let note =
-            Note::open(self.session.runs, worker).map_err(StepFault::folder(self.session.runs))?;
+    fn worker(&self, sweep: &SyncSender<RunId>) -> Result<(), SessionFault> {
+        let mut bench = Bench::default();
         let mut report = None;
         loop {
             let closed = report.as_ref().and_then(|report: &Report| report.closed);
             let work = self.exchange(report.take())?;
             let put_away = || closed.iter().for_each(|run| self.put_away(*run, sweep));
             match work {
-                Some(work) => report = Some(self.perform(&note, work, &put_away)?),
+                Some(work) => report = Some(self.perform(&mut bench, work, &put_away)?),
                 None => {
                     put_away();
                     break;
                 }
             }
         }
-        Ok(note
-            .remove()
-            .map_err(StepFault::folder(self.session.runs))?)
+        Ok(())
     }
 
     /// Removes a workspace: an empty one here, any other on the sweeper's time.
@@ -246,28 +244,38 @@ impl Dispatcher<'_> {
     /// `meanwhile` is done once, while the arm is being executed.
     fn perform(
         &self,
-        note: &Note,
+        bench: &mut Bench,
         work: Work,
         meanwhile: &dyn Fn(),
     ) -> Result<Report, SessionFault> {
-        let assignment = match work {
+        let (assignment, (action, fault)) = match work {
             Work::Judge(assignment) => {
                 meanwhile();
-                return self.judge(note, &assignment, Vec::new());
+                return self.judge(bench, &assignment, Vec::new());
             }
-            Work::Execute(assignment) => assignment,
+            Work::Adopt(assignment) => {
+                meanwhile();
+                let became = self.executor.adopt(&assignment);
+                (assignment, became)
+            }
+            Work::Execute(assignment) => {
+                let became = self.executor.execute(&assignment, bench, meanwhile);
+                (assignment, became)
+            }
         };
         let run = assignment.run;
-        let (action, fault) = self.executor.execute(&assignment, note, meanwhile);
         if let Some(fault) = fault {
             self.fail(fault.into());
         }
+        let Some(action) = action else {
+            return Ok(Report::default());
+        };
         let is_judged = self.executor.rules.protocol().judge.is_some();
         match action {
-            Action::Finish { .. } if !is_judged => self.judge(note, &assignment, vec![action]),
+            Action::Finish { .. } if !is_judged => self.judge(bench, &assignment, vec![action]),
             // The ending is on the record before the judge starts; it may have closed the run.
             Action::Finish { .. } if self.record(vec![action.clone()])?.contains(&run) => {
-                self.judge(note, &assignment, Vec::new())
+                self.judge(bench, &assignment, Vec::new())
             }
             Action::Finish { .. } => Ok(Report {
                 actions: Vec::new(),
@@ -282,11 +290,11 @@ impl Dispatcher<'_> {
 
     fn judge(
         &self,
-        note: &Note,
+        bench: &mut Bench,
         assignment: &Assignment,
         mut actions: Vec<Action>,
     ) -> Result<Report, SessionFault> {
-        let score = self.executor.judge(assignment, note)?;
+        let score = self.executor.judge(assignment, bench)?;
         let closed = score.is_some().then_some(assignment.run);
         actions.extend(score);
         Ok(Report { actions, closed })
@@ -314,6 +322,9 @@ impl Dispatcher<'_> {
         loop {
             if looks {
                 report = self.world.look()?;
+            }
+            if let Err(fault) = self.executor.must_have_space() {
+                self.fail(fault.into());
             }
             let report = std::mem::take(&mut report);
             match self.submit(Job::Exchange { report, was_busy })? {
@@ -445,7 +456,7 @@ impl Dispatcher<'_> {
             });
         }
         match (floor.left.pop_front(), floor.refused) {
-            (Some(assignment), _) => Ok(Granted::Work(Work::Judge(assignment))),
+            (Some(work), _) => Ok(Granted::Work(work)),
             (None, Some(refusal)) => Ok(Granted::Refused(refusal.clone())),
             (None, None) => self.grant(writer),
         }

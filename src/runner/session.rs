@@ -6,25 +6,28 @@
 //! it. A worker that finds nothing to start sleeps until another comes to the dispatcher; nobody
 //! looks at a clock to see whether something changed.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
+use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::children::{self, Note};
 use super::clock;
 use super::dispatcher::{Dispatcher, Shared};
-use super::executor::{self, Assignment, Executor, StepFault};
+use super::executor::{Executor, StepFault};
 use super::process::Interrupt;
+use super::recovery::{hold, recover};
+use super::supervisor::{Tiers, Unavailable};
 use super::switch;
 use super::world::World;
-use crate::engine::command::{Action, Cause, Executed};
+use crate::engine::command::Action;
+use crate::engine::preflight;
 use crate::engine::refusal::Refusal;
 use crate::engine::rules::Rules;
-use crate::engine::slice::{Run, State};
+use crate::protocol::model::{Containment, Execution, Protocol};
 use crate::store::{Fault, GroupCommit, Request, Store, Writer};
 
 /// The most workers that a session has, whatever the protocol allows.
@@ -98,6 +101,9 @@ pub enum SessionFault {
     /// A worker could not be started.
     #[error("a worker could not be started: {0}")]
     Worker(io::Error),
+    /// The machine cannot hold arms together as registered.
+    #[error(transparent)]
+    Containment(#[from] Unavailable),
 }
 
 impl SessionFault {
@@ -108,6 +114,7 @@ impl SessionFault {
             Self::Store(fault) => fault.code(),
             Self::Step(fault) => fault.code(),
             Self::Worker(_) => "worker",
+            Self::Containment(_) => "containment-unavailable",
         }
     }
 }
@@ -119,6 +126,7 @@ pub struct Brake {
     /// Ends looks at the world: nothing is lost by it.
     looks: Interrupt,
     interrupt: Interrupt,
+    leave: Interrupt,
 }
 
 #[derive(Debug, Default)]
@@ -137,6 +145,7 @@ impl Brake {
             draining: Arc::default(),
             looks: Interrupt::new()?,
             interrupt: Interrupt::new()?,
+            leave: Interrupt::new()?,
         })
     }
 
@@ -180,6 +189,13 @@ impl Brake {
         let _ = self.interrupt.fire();
     }
 
+    /// Starts nothing more, and leaves what is live to its supervisors: the next session finds it.
+    pub fn leave(&self) {
+        self.drain();
+        // A pipe that is broken has no reader left to tell.
+        let _ = self.leave.fire();
+    }
+
     pub(super) fn is_draining(&self) -> bool {
         *lock(&self.draining.asked)
     }
@@ -203,15 +219,19 @@ pub fn run(
     fs::create_dir_all(session.runs).map_err(StepFault::folder(session.runs))?;
     let _held = hold(session.runs)?;
     let folder = StepFault::folder(session.runs);
+    let tiers = Tiers::best(least_tier(rules.protocol()), executions(rules.protocol()))?;
+    let hidden = hidden(store, rules.protocol(), session);
     let was_killed = children::was_killed(session.runs);
     let note = Note::of_session(session.runs).map_err(&folder)?;
-    children::end_orphans(session.runs).map_err(&folder)?;
     let executor = Executor {
         rules,
         base: session.base,
         runs: session.runs,
         env: session.env,
         interrupt: &brake.interrupt,
+        leave: &brake.leave,
+        tiers: &tiers,
+        hidden: &hidden,
     };
     let world = World {
         protocol: rules.protocol(),
@@ -221,7 +241,7 @@ pub fn run(
         runs: Some(session.runs),
     };
     store.keep_pace(clock::steady);
-    let left = recover(store, &executor, session, was_killed)?;
+    let left = recover(store, &executor, session.actor, was_killed)?;
     let refused = begin(store, &world, session)?;
     let workers = workers(rules, session, left.len());
     let flush = store.begin_session(LAG_MAX)?;
@@ -260,51 +280,44 @@ fn is_over(store: &mut Store) -> Result<bool, Fault> {
     Ok(ruling.is_ok_and(|events| !events.is_empty()))
 }
 
-/// Puts away what a session that was killed left behind, unless one is at work.
-pub fn tidy(store: &mut Store, runs: &Path) -> Result<(), SessionFault> {
-    if !runs.is_dir() {
-        return Ok(());
-    }
-    let _held = match hold(runs) {
-        Err(SessionFault::Busy) => return Ok(()),
-        held => held?,
+/// Returns how everything that a session executes is executed.
+fn executions(protocol: &Protocol) -> impl Iterator<Item = &Execution> + Clone {
+    let arms: Vec<&Execution> = preflight::direct(protocol)
+        .map(|arm| &arm.execution)
+        .collect();
+    arms.into_iter().chain([&protocol.execution])
+}
+
+/// Returns the least tier by which all that a session executes may be held together.
+fn least_tier(protocol: &Protocol) -> Containment {
+    // The best come first.
+    let least = executions(protocol)
+        .map(|execution| execution.containment)
+        .min();
+    least.unwrap_or(Containment::Pgroup)
+}
+
+/// Returns what an arm is not to see, whatever its task: the record, and the program that judges it.
+fn hidden(store: &Store, protocol: &Protocol, session: &Session<'_>) -> Vec<PathBuf> {
+    // One that cannot be made absolute stands in no folder that could be hidden.
+    let record = std::path::absolute(store.path()).unwrap_or_default();
+    let beside = |end: &str| {
+        let mut name = record.as_os_str().to_owned();
+        name.push(end);
+        PathBuf::from(name)
     };
-    children::end_orphans(runs).map_err(StepFault::folder(runs))?;
-    if children::was_killed(runs) {
-        children::end_marked(runs);
-        let note = Note::of_session(runs).and_then(Note::remove);
-        note.map_err(StepFault::folder(runs))?;
-    }
-    sweep(store, runs)?;
-    // An empty folder says nothing.
-    let _ = fs::remove_dir(runs);
-    Ok(())
-}
-
-/// Removes the workspaces of runs that are closed.
-fn sweep(store: &mut Store, runs: &Path) -> Result<(), SessionFault> {
-    for run in executor::workspaces(runs).map_err(StepFault::folder(runs))? {
-        if store.run(run)?.is_none_or(|run| run.is_closed()) {
-            executor::clean(runs, run)?;
-        }
-    }
-    Ok(())
-}
-
-/// Holds the session's lock: one session a record.
-fn hold(runs: &Path) -> Result<File, SessionFault> {
-    let path = runs.with_extension("lock");
-    let file = OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(&path)
-        .map_err(StepFault::folder(&path))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(fs::TryLockError::WouldBlock) => Err(SessionFault::Busy),
-        Err(fs::TryLockError::Error(source)) => Err(StepFault::folder(&path)(source).into()),
-    }
+    let mut found = ["", "-wal", "-shm", "-lock"].map(beside).to_vec();
+    let own = protocol.arms.iter().map(|arm| &arm.command);
+    let own = own.chain(protocol.controls.iter().map(|control| &control.command));
+    let used: Vec<&String> = own.flatten().collect();
+    let judge = protocol
+        .judge
+        .iter()
+        .filter_map(|judge| judge.command.first());
+    // What an arm is told to use is not kept from it.
+    let only_judge = judge.filter(|program| program.contains('/') && !used.contains(program));
+    found.extend(only_judge.map(|program| session.base.join(program)));
+    found
 }
 
 /// Begins a session: looks at the switch and at every arm, and asks the stops that are looked at then;
@@ -359,55 +372,6 @@ fn workers(rules: &Rules, session: &Session<'_>, left: usize) -> usize {
         .saturating_add(left);
     let runs_max = usize::try_from(rules.protocol().allocation.runs_max).unwrap_or(usize::MAX);
     runs_max.min(jobs).clamp(1, WORKERS_MAX)
-}
-
-/// Sorts out what an earlier session left: what ended and can still be judged is returned; what
-/// nobody knows the ending of is recorded as lost. Runs executed elsewhere are not touched.
-fn recover(
-    store: &mut Store,
-    executor: &Executor<'_>,
-    session: &Session<'_>,
-    was_killed: bool,
-) -> Result<VecDeque<Assignment>, SessionFault> {
-    let ours = store
-        .open_runs()?
-        .into_iter()
-        .filter(|run| run.executed == Executed::Here);
-    let (judgeable, lost): (Vec<Run>, Vec<Run>) =
-        ours.partition(|run| run.state == State::Ended && executor.is_judgeable(run.run));
-    if was_killed || !(judgeable.is_empty() && lost.is_empty()) {
-        // Perhaps before it could note whom it had just started; looks are never noted.
-        children::end_marked(session.runs);
-    }
-    if !lost.is_empty() {
-        store.write(|writer| {
-            for run in &lost {
-                let note = Some("the session that executed it was killed".to_owned());
-                writer.apply(request(
-                    session.actor,
-                    Action::Close {
-                        run: run.run,
-                        cause: Cause::Lost,
-                        note,
-                    },
-                ))?;
-            }
-            Ok(())
-        })?;
-    }
-    sweep(store, session.runs)?;
-    let mut left = VecDeque::new();
-    for run in judgeable {
-        if let Some(task) = store.task(&run.task)? {
-            left.push_back(Assignment {
-                run: run.run,
-                task,
-                arm: run.arm,
-                seed: run.seed,
-            });
-        }
-    }
-    Ok(left)
 }
 
 pub(super) fn request(actor: &str, action: Action) -> Request {

@@ -40,7 +40,7 @@ fn traced(stage: &Stage, expression: &str, log: Option<&Path>) -> Said {
     trace(&stage.study, &stage.words(), expression, log)
 }
 
-fn trace(study: &Study, words: &[&str], expression: &str, log: Option<&Path>) -> Said {
+pub(crate) fn trace(study: &Study, words: &[&str], expression: &str, log: Option<&Path>) -> Said {
     let mut command = Command::new("strace");
     let program = study.command(words);
     command.args(["-f", "-qq", "-o"]);

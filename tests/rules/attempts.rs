@@ -157,6 +157,31 @@ impl Slot {
         }
     }
 
+    /// Returns what stands of a run that is closed, which no later word about it changes.
+    fn stands(&mut self, run: RunId, asked: Fate) -> Fate {
+        let before: Vec<(RunId, u32, Fate)> = self.runs().collect();
+        let action = match asked {
+            Fate::Unjudged(cause) => Action::Close {
+                run,
+                cause,
+                note: None,
+            },
+            _ => score(run),
+        };
+        let (state, cause) = match self.give(action) {
+            // The same word again changes nothing.
+            Ok(events) if events.is_empty() => (State::Scored, None),
+            Err(Refusal::AlreadyClosed { state, cause, .. }) => (state, cause),
+            other => panic!("run {run} is closed: {other:?}"),
+        };
+        let after: Vec<(RunId, u32, Fate)> = self.runs().collect();
+        assert_eq!(before, after);
+        match (state, cause) {
+            (State::Scored, None) => Fate::Scored,
+            (_, cause) => Fate::Unjudged(cause.unwrap()),
+        }
+    }
+
     /// Closes a run that could not be prepared; says whether that lets nothing more start.
     pub(super) fn fail_to_prepare(&mut self, run: RunId) -> bool {
         let cause = Cause::Failed;
@@ -247,4 +272,35 @@ pub(super) fn allocate_attempt(case: &Value) -> Value {
         .unwrap()
         .1;
     json!({ "attempt": attempt, "directory": format!("attempt-{attempt:06}") })
+}
+
+/// Returns the fate that a durable state stands for, if it is an end.
+fn terminal(state: &str) -> Option<Fate> {
+    Some(match state {
+        "success" => Fate::Scored,
+        "failed" => Fate::Unjudged(Cause::Failed),
+        "timed_out" => Fate::Unjudged(Cause::TimedOut),
+        "cancelled" => Fate::Unjudged(Cause::Cancelled),
+        "interrupted" => Fate::Unjudged(Cause::Lost),
+        _ => return None,
+    })
+}
+
+pub(super) fn publish_terminal(case: &Value) -> Value {
+    let state = case["state"].as_str().unwrap();
+    let Some(asked) = terminal(state) else {
+        return json!({ "error": "not_terminal" });
+    };
+    let mut slot = Slot::new();
+    let run = slot.begin(1);
+    if let Some(recorded) = case["recorded"].as_str().and_then(terminal) {
+        slot.close(run, recorded);
+        return match slot.stands(run, asked) == asked {
+            true => json!({ "state": state, "reason": null }),
+            false => json!({ "error": "immutable" }),
+        };
+    }
+    slot.close(run, asked);
+    let reason = case["reason"].as_str().filter(|reason| !reason.is_empty());
+    json!({ "state": state, "reason": reason.unwrap_or(state) })
 }

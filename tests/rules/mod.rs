@@ -52,6 +52,7 @@ pub(crate) const ALL: &[(&str, Answer)] = &[
     ("preflight_counts", readiness::preflight_counts),
     ("priority_key", plan::priority_key),
     ("probe_seed", plan::probe_seed),
+    ("publish_terminal", attempts::publish_terminal),
     ("quota_gate", quota::quota_gate),
     ("run_passes", passes::run_passes),
     ("slot_at", history::slot_at),

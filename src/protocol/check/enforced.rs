@@ -4,20 +4,13 @@
 use serde_json::Value;
 
 use crate::protocol::defect::Place;
-use crate::protocol::draft::{Containment, Draft, Retain, StudyKind, Workspace};
+use crate::protocol::draft::{Draft, Retain, StudyKind};
 
 /// Tables and keys that no part of this version enforces, wherever they are given.
 const UNBUILT: &[&str] = &["/observation/effective", "/manipulation_check", "/evidence"];
 
 /// Keys of `[execution]`, which an arm may override, that no part of this version enforces.
-const UNBUILT_EXECUTION: &[&str] = &[
-    "requests",
-    "memory_max",
-    "processes_max",
-    "cpu_time_max",
-    "free_space_min",
-    "cleanup",
-];
+const UNBUILT_EXECUTION: &[&str] = &["requests"];
 
 /// Returns the place of each key that cannot be enforced.
 pub(super) fn unenforced(draft: &Draft, value: &Value) -> Vec<Place> {
@@ -43,26 +36,10 @@ fn unbuilt_words(draft: &Draft) -> Vec<String> {
             found.push(pointer);
         }
     };
-    let execution = draft.execution.as_ref();
-    let contained =
-        |tier: Option<Containment>| tier.is_some_and(|tier| tier != Containment::Pgroup);
-    let git = |workspace: Option<&Workspace>| matches!(workspace, Some(Workspace::Git(_)));
     add(
         draft.study.kind == StudyKind::Exploratory,
         "/study/kind".to_owned(),
     );
-    add(
-        contained(execution.and_then(|execution| execution.containment)),
-        "/execution/containment".to_owned(),
-    );
-    add(
-        git(execution.and_then(|execution| execution.workspace.as_ref())),
-        "/execution/workspace".to_owned(),
-    );
-    for (i, arm) in draft.arms.iter().enumerate() {
-        add(contained(arm.containment), format!("/arms/{i}/containment"));
-        add(git(arm.workspace.as_ref()), format!("/arms/{i}/workspace"));
-    }
     if let Some(artefacts) = &draft.artefacts {
         let keeps = !artefacts.keep.is_empty();
         add(keeps, "/artefacts/keep".to_owned());

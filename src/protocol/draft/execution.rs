@@ -49,7 +49,8 @@ pub struct Execution {
     #[schemars(range(min = 1, max = 1_000_000))]
     #[schemars(extend("examples" = [512]))]
     pub processes_max: Option<u64>,
-    /// How much processor time a run may use; without it, no limit.
+    /// How much processor time a run may use, all its processes together; without it, no limit. A run
+    /// that has used it has met a limit on its time.
     #[schemars(extend("examples" = ["4h"]))]
     pub cpu_time_max: Option<DurationText>,
     /// How much space must be free on the disk before a start; without it, any.
@@ -57,7 +58,8 @@ pub struct Execution {
     pub free_space_min: Option<SizeText>,
     /// The least tier of containment that may be used, from the strongest to the weakest.
     /// `pidns_cgroup`: a process namespace and a control group; `pidns` and `cgroup`: one of the
-    /// two; `subreaper`: orphans are adopted and ended; `pgroup`: the process group is ended.
+    /// two; `subreaper`: orphans are adopted and ended; `pgroup`: the process group is ended. The best
+    /// that the machine has is used for every arm, and `run` starts nothing where that is less.
     #[schemars(extend("default" = "pgroup"))]
     pub containment: Option<Containment>,
     /// What is executed after each run and before the first, as a template.
@@ -105,7 +107,9 @@ pub struct GitSource {
 }
 
 /// A tier of containment, from the strongest to the weakest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "the words are the documentation")]
 pub enum Containment {

@@ -1,12 +1,12 @@
-//! Reads one stream of a command: the first bytes to a file, all of it counted and hashed.
+//! Reads one stream of a command: its beginning and its end to a file, all of it counted and hashed.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, PipeReader, Write};
+use std::io::{self, PipeReader};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
+
+use super::keep::Keep;
 
 /// What a pipe holds at most, unless someone enlarged it.
 const BUFFER_BYTES: usize = 64 * 1024;
@@ -20,8 +20,10 @@ const FIRST_BYTES: usize = 4 * 1024;
 pub struct Captured {
     /// How many bytes came.
     pub bytes: u64,
-    /// How many of them, from the first on, are in the file. There is no file when it is 0.
+    /// How many of them are in the file: the first, then the last. There is no file when it is 0.
     pub kept: u64,
+    /// How many of those are the last that came, after a gap.
+    pub tail: u64,
     /// The SHA-256 of all that came, kept or not.
     pub digest: [u8; 32],
 }
@@ -48,9 +50,7 @@ pub(super) struct Capture<'a> {
     /// `None` once the stream has ended.
     pipe: Option<PipeReader>,
     path: &'a Path,
-    file: Option<File>,
-    kept_max: u64,
-    kept: u64,
+    keep: Keep<'a>,
     bytes: u64,
     hasher: Sha256,
     /// Empty until there is much to read.
@@ -66,9 +66,7 @@ impl<'a> Capture<'a> {
         Ok(Self {
             pipe: Some(pipe),
             path,
-            file: None,
-            kept_max,
-            kept: 0,
+            keep: Keep::new(path, kept_max),
             bytes: 0,
             hasher: Sha256::new(),
             buffer: Vec::new(),
@@ -111,66 +109,41 @@ impl<'a> Capture<'a> {
     fn take(&mut self, bytes: &[u8]) {
         self.bytes = self.bytes.saturating_add(bytes.len() as u64);
         self.hasher.update(bytes);
-        let room = usize::try_from(self.kept_max - self.kept).unwrap_or(usize::MAX);
-        let kept = &bytes[..bytes.len().min(room)];
-        // After a fault nothing more is kept: the file is the beginning of the stream, without gaps.
+        // After a fault nothing more is kept.
         if self.fault.is_none()
-            && !kept.is_empty()
-            && let Err(fault) = self.keep(kept)
+            && let Err(fault) = self.keep.put(bytes)
         {
             self.fault = Some(fault);
         }
-    }
-
-    /// Appends to the file, and counts what a full disk still took.
-    fn keep(&mut self, mut bytes: &[u8]) -> io::Result<()> {
-        let file = match &mut self.file {
-            Some(file) => file,
-            // Never an existing file, which may be the evidence of another run.
-            none => none.insert(
-                OpenOptions::new()
-                    .write(true)
-                    .create_new(true)
-                    // What an arm prints may be a secret of whoever runs the study.
-                    .mode(0o600)
-                    .open(self.path)?,
-            ),
-        };
-        while !bytes.is_empty() {
-            match file.write(bytes) {
-                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(written) => {
-                    self.kept += written as u64;
-                    bytes = &bytes[written..];
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
     }
 
     /// Returns what came, and why some of it was not kept.
     pub(super) fn finish(self) -> (Captured, Option<CaptureFault>) {
         let Self {
             path,
-            kept,
+            mut keep,
             bytes,
             hasher,
-            fault,
+            mut fault,
             ..
         } = self;
+        if fault.is_none() {
+            fault = keep.settle().err();
+        }
+        if fault.is_some() {
+            keep.keep_beginning();
+        }
+        let (kept, tail) = keep.counts();
+        let captured = Captured {
+            bytes,
+            kept,
+            tail,
+            digest: hasher.finalize().into(),
+        };
         let fault = fault.map(|source| CaptureFault {
             path: path.to_path_buf(),
             source,
         });
-        (
-            Captured {
-                bytes,
-                kept,
-                digest: hasher.finalize().into(),
-            },
-            fault,
-        )
+        (captured, fault)
     }
 }

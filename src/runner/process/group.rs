@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ExitStatus};
 
 use rustix::io::Errno;
@@ -10,62 +11,85 @@ use rustix::process::{
 };
 
 use super::identity::Stat;
+use super::watch::{Body, Status, Usage};
 
 /// A group with the child that leads it. Dropping it ends the group and reaps the leader.
 ///
 /// INVARIANT: the group is signalled only while the leader is not reaped. Until then the kernel
 /// gives its number to nobody else.
-pub(super) struct Group {
+pub(in crate::runner) struct Group {
     leader: Leader,
     exit: OwnedFd,
+    usage: Usage,
 }
 
 impl Group {
     /// Takes a child that was spawned as the leader of its own group.
-    pub(super) fn new(child: Child) -> io::Result<Self> {
+    pub(in crate::runner) fn new(child: Child) -> io::Result<Self> {
         // In its guard before anything can fail.
         let leader = Leader {
             pid: Pid::from_child(&child),
             child,
             reaped: false,
         };
-        let exit = watch(leader.pid)?;
-        Ok(Self { leader, exit })
+        let exit = exit_of(leader.pid)?;
+        let usage = Usage::default();
+        Ok(Self {
+            leader,
+            exit,
+            usage,
+        })
     }
 
-    pub(super) fn pid(&self) -> Pid {
+    pub(in crate::runner) fn pid(&self) -> Pid {
         self.leader.pid
     }
+}
 
-    /// Returns the descriptor that is ready once the leader is a zombie.
-    pub(super) fn exit_fd(&self) -> BorrowedFd<'_> {
+impl Body for Group {
+    fn exit_fd(&self) -> BorrowedFd<'_> {
         self.exit.as_fd()
     }
 
-    /// Asks the group to end. CONT follows because a stopped process would not see the TERM.
-    pub(super) fn terminate(&self) {
+    fn has_ended(&mut self) -> io::Result<bool> {
+        Ok(true)
+    }
+
+    fn terminate(&mut self) {
         self.leader.signal(Signal::TERM);
         self.leader.signal(Signal::CONT);
     }
 
-    /// Ends the group.
-    pub(super) fn kill(&self) {
+    fn kill(&mut self) {
         self.leader.signal(Signal::KILL);
     }
 
-    /// Ends what is left of the group of a leader that is a zombie.
-    pub(super) fn kill_rest(&self) {
+    /// Ends what is left of the group. The leader is a zombie: until it is reaped nobody else can get
+    /// its group's number.
+    fn sweep(&mut self) -> io::Result<()> {
+        self.usage = usage_of(self.leader.pid);
         self.leader.signal_group(Signal::KILL);
+        Ok(())
     }
 
-    /// Returns the processor time so far of the leader and of the children it waited for.
-    pub(super) fn cpu_ms(&self) -> Option<u64> {
-        Stat::read(self.leader.pid).map(|stat| stat.cpu_ms())
+    fn reap(&mut self) -> io::Result<Status> {
+        let status = self.leader.reap()?;
+        Ok(Status {
+            exit: status.code(),
+            signal: status.signal(),
+            usage: self.usage,
+            ..Status::default()
+        })
     }
+}
 
-    /// Waits for the leader and gives up the group's number.
-    pub(super) fn reap(&mut self) -> io::Result<ExitStatus> {
-        self.leader.reap()
+/// Returns what a process that is not reaped has used, with the children that it waited for.
+fn usage_of(pid: Pid) -> Usage {
+    let stat = Stat::read(pid);
+    Usage {
+        user_us: stat.as_ref().map(Stat::user_us),
+        system_us: stat.as_ref().map(Stat::system_us),
+        peak_bytes: None,
     }
 }
 
@@ -87,11 +111,7 @@ impl Leader {
         if self.reaped {
             return;
         }
-        self.signal_group(signal);
-        // A leader can join another group of its session. It gets no signal twice: traps count.
-        if getpgid(Some(self.pid)).is_ok_and(|group| group != self.pid) {
-            let _ = kill_process(self.pid, signal);
-        }
+        signal_with_group(self.pid, signal);
     }
 
     fn reap(&mut self) -> io::Result<ExitStatus> {
@@ -110,8 +130,17 @@ impl Drop for Leader {
     }
 }
 
+/// Signals a leader that is not reaped, and its group.
+pub(in crate::runner) fn signal_with_group(leader: Pid, signal: Signal) {
+    let _ = kill_process_group(leader, signal);
+    // A leader can join another group of its session. It gets no signal twice: traps count.
+    if getpgid(Some(leader)).is_ok_and(|group| group != leader) {
+        let _ = kill_process(leader, signal);
+    }
+}
+
 /// Returns a descriptor that becomes ready when a child becomes a zombie.
-fn watch(pid: Pid) -> io::Result<OwnedFd> {
+pub(in crate::runner) fn exit_of(pid: Pid) -> io::Result<OwnedFd> {
     #[cfg(target_os = "linux")]
     match rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()) {
         // Old kernels do not have it and some sandboxes refuse it.

@@ -1,5 +1,7 @@
 //! Who a process is beyond its number, so that a later runner ends its own orphans and nobody else.
 
+use std::os::fd::OwnedFd;
+
 use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +16,9 @@ pub struct ProcessIdentity {
     pub start_ticks: Option<u64>,
     /// The machine's start that `pid` and `start_ticks` belong to. Known on Linux only.
     pub boot_id: Option<String>,
+    /// What its pidfd is called where each process has one of its own.
+    #[serde(default)]
+    pub pidfd: Option<u64>,
 }
 
 /// Tells what became of an orphan.
@@ -41,11 +46,37 @@ impl ProcessIdentity {
     }
 
     /// Returns the identity of a child that is not reaped.
-    pub(super) fn of(pid: Pid) -> Self {
+    pub(in crate::runner) fn of(pid: Pid) -> Self {
         Self {
             pid: pid.as_raw_nonzero().get().unsigned_abs(),
             start_ticks: Stat::read(pid).map(|stat| stat.start_ticks),
             boot_id: boot_id().map(str::to_owned),
+            pidfd: pidfd_name(pid),
+        }
+    }
+
+    /// Opens the process if it is provably still that one, and has not ended.
+    pub(in crate::runner) fn open(&self) -> Result<OwnedFd, Orphan> {
+        let Self {
+            pid,
+            start_ticks: Some(start_ticks),
+            boot_id: Some(boot),
+            pidfd,
+        } = self
+        else {
+            return Err(Orphan::Unproven);
+        };
+        let pid = i32::try_from(*pid).ok().and_then(Pid::from_raw);
+        match (pid, boot_id()) {
+            // A group of number 1 would be everybody.
+            (Some(pid), Some(current)) if !pid.is_init() => {
+                if current == boot {
+                    open_same(pid, *start_ticks, *pidfd)
+                } else {
+                    Err(Orphan::Gone)
+                }
+            }
+            _ => Err(Orphan::Unproven),
         }
     }
 }
@@ -55,57 +86,71 @@ impl ProcessIdentity {
 /// Waits some seconds at most until the leader is dead. No TERM comes first: nobody reads the
 /// orphan's output any more, and its run is over.
 pub fn end_orphan(identity: &ProcessIdentity) -> Orphan {
-    let ProcessIdentity {
-        pid,
-        start_ticks: Some(start_ticks),
-        boot_id: Some(boot),
-    } = identity
-    else {
-        return Orphan::Unproven;
-    };
-    let pid = i32::try_from(*pid).ok().and_then(Pid::from_raw);
-    match (pid, boot_id()) {
-        // A group of number 1 would be everybody.
-        (Some(pid), Some(current)) if !pid.is_init() => {
-            if current == boot {
-                end_if_same(pid, *start_ticks)
-            } else {
-                Orphan::Gone
-            }
-        }
-        _ => Orphan::Unproven,
+    match identity.open() {
+        Ok(process) => end_process(&process, identity.pid),
+        Err(why) => why,
     }
 }
 
 #[cfg(target_os = "linux")]
-fn end_if_same(pid: Pid, start_ticks: u64) -> Orphan {
+fn open_same(pid: Pid, start_ticks: u64, name: Option<u64>) -> Result<OwnedFd, Orphan> {
     use rustix::io::Errno;
-    use rustix::process::{PidfdFlags, Signal, kill_process_group, pidfd_open};
+    use rustix::process::{PidfdFlags, pidfd_open};
 
     // Opened first: a pidfd stays with its process, so if that one is alive after the comparison,
     // it is the one that was compared.
     let process = match pidfd_open(pid, PidfdFlags::empty()) {
         Ok(process) => process,
-        Err(Errno::SRCH) => return Orphan::Gone,
-        Err(_) => return Orphan::Unproven,
+        Err(Errno::SRCH) => return Err(Orphan::Gone),
+        Err(_) => return Err(Orphan::Unproven),
     };
+    let differs = name.is_some_and(|name| name_of(&process).is_some_and(|found| found != name));
     match Stat::read(pid) {
-        None => return Orphan::Gone,
-        Some(stat) if stat.start_ticks != start_ticks => return Orphan::Stranger,
+        None => return Err(Orphan::Gone),
+        Some(stat) if stat.start_ticks != start_ticks || differs => return Err(Orphan::Stranger),
         Some(_) => {}
     }
     if ends_within(&process, std::time::Duration::ZERO) {
-        return Orphan::Gone;
+        return Err(Orphan::Gone);
     }
+    Ok(process)
+}
+
+/// Returns the number of what a pidfd stands for. Old kernels have one number for all of them, which
+/// then tells nothing, and is no harm.
+#[cfg(target_os = "linux")]
+fn name_of(process: &OwnedFd) -> Option<u64> {
+    rustix::fs::fstat(process).ok().map(|stat| stat.st_ino)
+}
+
+#[cfg(target_os = "linux")]
+fn pidfd_name(pid: Pid) -> Option<u64> {
+    let process = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty());
+    name_of(&process.ok()?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn pidfd_name(_: Pid) -> Option<u64> {
+    None
+}
+
+#[cfg(target_os = "linux")]
+fn end_process(process: &OwnedFd, pid: u32) -> Orphan {
+    use rustix::io::Errno;
+    use rustix::process::{Signal, kill_process_group, pidfd_send_signal};
+
+    let Some(group) = i32::try_from(pid).ok().and_then(Pid::from_raw) else {
+        return Orphan::Unproven;
+    };
     // The group's number is its leader's: between the look above and this signal it could pass on
     // only if the leader ended and all other numbers were handed out, which takes seconds. A
     // process that leads no group has none of its number.
-    if kill_process_group(pid, Signal::KILL).is_err_and(|errno| errno != Errno::SRCH) {
+    if kill_process_group(group, Signal::KILL).is_err_and(|errno| errno != Errno::SRCH) {
         return Orphan::Remains;
     }
     // For one that has left its group.
-    let _ = rustix::process::pidfd_send_signal(&process, Signal::KILL);
-    if ends_within(&process, ORPHAN_WAIT_MAX) {
+    let _ = pidfd_send_signal(process, Signal::KILL);
+    if ends_within(process, ORPHAN_WAIT_MAX) {
         Orphan::Ended
     } else {
         Orphan::Remains
@@ -117,7 +162,7 @@ fn end_if_same(pid: Pid, start_ticks: u64) -> Orphan {
 const ORPHAN_WAIT_MAX: std::time::Duration = std::time::Duration::from_secs(10);
 
 #[cfg(target_os = "linux")]
-fn ends_within(process: &std::os::fd::OwnedFd, limit: std::time::Duration) -> bool {
+fn ends_within(process: &OwnedFd, limit: std::time::Duration) -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
     let end = std::time::Instant::now() + limit;
@@ -132,12 +177,17 @@ fn ends_within(process: &std::os::fd::OwnedFd, limit: std::time::Duration) -> bo
 }
 
 #[cfg(not(target_os = "linux"))]
-fn end_if_same(_: Pid, _: u64) -> Orphan {
+fn open_same(_: Pid, _: u64, _: Option<u64>) -> Result<OwnedFd, Orphan> {
+    Err(Orphan::Unproven)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn end_process(_: &OwnedFd, _: u32) -> Orphan {
     Orphan::Unproven
 }
 
 /// Returns the name of the machine's present start, read once.
-fn boot_id() -> Option<&'static str> {
+pub(in crate::runner) fn boot_id() -> Option<&'static str> {
     #[cfg(target_os = "linux")]
     {
         static BOOT_ID: std::sync::OnceLock<Option<String>> = std::sync::OnceLock::new();
@@ -153,18 +203,19 @@ fn boot_id() -> Option<&'static str> {
 
 /// What `/proc/<pid>/stat` says of a process, also when it is a zombie.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Stat {
-    cpu_ticks: u64,
+pub(in crate::runner) struct Stat {
+    user_ticks: u64,
+    system_ticks: u64,
     start_ticks: u64,
 }
 
 /// The unit of the times in `/proc`, which is the same on all of Linux's current platforms.
-const MS_PER_TICK: u64 = 10;
+const US_PER_TICK: u64 = 10_000;
 
 impl Stat {
     /// Reads it. `None` when there is no such process, or no `/proc`.
     #[cfg(target_os = "linux")]
-    pub(super) fn read(pid: Pid) -> Option<Self> {
+    pub(in crate::runner) fn read(pid: Pid) -> Option<Self> {
         use std::io::Read;
 
         // One read is one consistent answer, and the 52 numbers fit.
@@ -175,13 +226,18 @@ impl Stat {
     }
 
     #[cfg(not(target_os = "linux"))]
-    pub(super) fn read(_: Pid) -> Option<Self> {
+    pub(in crate::runner) fn read(_: Pid) -> Option<Self> {
         None
     }
 
-    /// Returns the processor time of the process and of the children it waited for.
-    pub(super) fn cpu_ms(&self) -> u64 {
-        self.cpu_ticks.saturating_mul(MS_PER_TICK)
+    /// Returns the processor time of its own, and of the children that it waited for.
+    pub(in crate::runner) fn user_us(&self) -> u64 {
+        self.user_ticks.saturating_mul(US_PER_TICK)
+    }
+
+    /// Returns the processor time of the system for it and for the children that it waited for.
+    pub(in crate::runner) fn system_us(&self) -> u64 {
+        self.system_ticks.saturating_mul(US_PER_TICK)
     }
 
     /// Parses the line. The second field is the program's name and may hold blanks and brackets,
@@ -193,9 +249,9 @@ impl Stat {
         let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
         let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
         // utime, stime, cutime, cstime
-        let cpu_ticks = field(14)? + field(15)? + field(16)? + field(17)?;
         Some(Self {
-            cpu_ticks,
+            user_ticks: field(14)? + field(16)?,
+            system_ticks: field(15)? + field(17)?,
             start_ticks: field(22)?,
         })
     }
@@ -211,8 +267,9 @@ mod tests {
         assert_eq!(
             Stat::parse(line),
             Some(Stat {
-                cpu_ticks: 100,
-                start_ticks: 12345
+                user_ticks: 40,
+                system_ticks: 60,
+                start_ticks: 12345,
             })
         );
         assert_eq!(Stat::parse(b"7 (a) S 1"), None);

@@ -1,7 +1,7 @@
 //! Finds the program of a command, and says plainly why it could not be started.
 
 use std::ffi::{OsStr, OsString};
-use std::io::{self, PipeWriter};
+use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -71,7 +71,33 @@ pub enum SpawnFault {
         /// What the system said.
         source: io::Error,
     },
+    /// What a supervisor said of it.
+    #[error("{message}")]
+    Told {
+        /// The stable code.
+        code: &'static str,
+        /// The sentence.
+        message: String,
+        /// What the system said of it.
+        reason: String,
+        /// Whether the machine had no place for it.
+        is_shortage: bool,
+    },
 }
+
+/// The codes of what a supervisor can say.
+const CODES: &[&str] = &[
+    "command-empty",
+    "program-not-on-path",
+    "program-missing",
+    "program-not-executable",
+    "interpreter-missing",
+    "directory-missing",
+    LOST,
+];
+
+/// The code of what was lost sight of.
+const LOST: &str = "supervision-lost";
 
 impl SpawnFault {
     /// Returns the stable code.
@@ -84,13 +110,17 @@ impl SpawnFault {
             Self::InterpreterMissing { .. } => "interpreter-missing",
             Self::DirMissing { .. } => "directory-missing",
             Self::Refused { .. } => "spawn-refused",
-            Self::Lost { .. } => "supervision-lost",
+            Self::Lost { .. } => LOST,
+            Self::Told { code, .. } => code,
         }
     }
 
     /// Returns whether the machine had no place for another process, or for watching it: that says
     /// nothing of the program.
     pub fn is_shortage(&self) -> bool {
+        if let Self::Told { is_shortage, .. } = self {
+            return *is_shortage;
+        }
         let (Self::Refused { source, .. } | Self::Lost { source, .. }) = self else {
             return false;
         };
@@ -99,7 +129,44 @@ impl SpawnFault {
         errno.is_some_and(|errno| shortages.contains(&errno))
     }
 
-    pub(super) fn lost(job: &Job<'_>, source: io::Error) -> Self {
+    /// Returns whether it may have run: how far it came is not known.
+    pub fn is_lost(&self) -> bool {
+        self.code() == LOST
+    }
+
+    /// Makes the fault that a supervisor told of.
+    pub(in crate::runner) fn told(
+        code: &str,
+        message: String,
+        reason: String,
+        is_shortage: bool,
+    ) -> Self {
+        let known = CODES.iter().find(|known| **known == code);
+        Self::Told {
+            code: known.copied().unwrap_or("spawn-refused"),
+            message,
+            reason,
+            is_shortage,
+        }
+    }
+
+    /// Returns what the system said, without the program that it was said of.
+    pub(in crate::runner) fn reason(&self) -> String {
+        match self {
+            Self::Refused { source, .. } | Self::Lost { source, .. } => source.to_string(),
+            Self::Told { reason, .. } => reason.clone(),
+            _ => self.to_string(),
+        }
+    }
+
+    pub(in crate::runner) fn refused(job: &Job<'_>, source: io::Error) -> Self {
+        Self::Refused {
+            program: job.command.first().cloned().unwrap_or_default(),
+            source,
+        }
+    }
+
+    pub(in crate::runner) fn lost(job: &Job<'_>, source: io::Error) -> Self {
         Self::Lost {
             program: job.command.first().cloned().unwrap_or_default(),
             source,
@@ -111,7 +178,7 @@ impl SpawnFault {
 ///
 /// Only what the standard library can do with `posix_spawn` is asked for: forking a runner with
 /// much memory would be many times slower.
-pub(super) fn prepare(job: &Job<'_>, output: [PipeWriter; 2]) -> Result<Command, SpawnFault> {
+pub(in crate::runner) fn prepare(job: &Job<'_>, output: [Stdio; 2]) -> Result<Command, SpawnFault> {
     let [stdout, stderr] = output;
     let (name, arguments) = job.command.split_first().ok_or(SpawnFault::Empty)?;
     let mut command = Command::new(find(name, job)?);
@@ -182,7 +249,7 @@ fn look_up(name: &str, path: &OsStr) -> Result<PathBuf, SpawnFault> {
 
 /// Says why a spawn failed. The system's answer alone does not tell a missing program from a
 /// missing directory or interpreter.
-pub(super) fn explain(source: io::Error, job: &Job<'_>) -> SpawnFault {
+pub(in crate::runner) fn explain(source: io::Error, job: &Job<'_>) -> SpawnFault {
     let Some(program) = job.command.first().cloned() else {
         return SpawnFault::Empty;
     };

@@ -22,14 +22,18 @@
 mod digest;
 mod entry;
 mod removal;
+mod state;
 #[cfg(test)]
 mod tests;
 mod workspace;
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use crate::units::Bytes;
 
 pub use digest::{copy_tree, file_digest, tree_digest};
+pub use state::{State, state};
 pub use workspace::{clear, lay, put, read_regular, remove_tree};
 
 /// How many directories may stand in each other.
@@ -37,6 +41,12 @@ pub const DEPTH_MAX: usize = 64;
 
 /// How many files and directories a directory of the study may hold.
 pub const ENTRIES_MAX: usize = 100_000;
+
+/// Returns how much space whoever runs this program may still fill where a folder is.
+pub fn free_space(folder: &Path) -> io::Result<Bytes> {
+    let found = rustix::fs::statvfs(folder)?;
+    Ok(Bytes(found.f_bavail.saturating_mul(found.f_frsize)))
+}
 
 /// Tells what is wrong with a file or directory.
 #[derive(Debug, thiserror::Error)]

@@ -1,0 +1,81 @@
+//! What stands beside the workspace of a run: what it printed, and the traces of its supervisors.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::StepFault;
+use crate::runner::process::Interrupt;
+use crate::runner::supervisor::{Seen, Traces};
+use crate::runner::tree::{self, TreeFault};
+use crate::units::RunId;
+
+/// Returns the files that keep what a run has printed, beside its workspace: standard output and
+/// error of the arm, then of the judge.
+pub fn outputs(runs: &Path, run: RunId) -> [PathBuf; 4] {
+    ["stdout", "stderr", "judge.stdout", "judge.stderr"]
+        .map(|stream| runs.join(format!("{run}.{stream}")))
+}
+
+/// Ends what supervisors of a run that is closed may still be at.
+pub fn end_supervisors(runs: &Path, run: RunId) -> Result<(), StepFault> {
+    for name in [run.to_string(), judge_name(run)] {
+        let seen = Traces::of(runs, &name)
+            .end()
+            .map_err(StepFault::Supervisor)?;
+        if let Seen::Alive(given) = seen {
+            let never = Interrupt::new().map_err(StepFault::Supervisor)?;
+            given.wait(&never, None).map_err(StepFault::Supervisor)?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the name by which the runs of a study are told from those of others on the machine.
+pub(super) fn study_of(runs: &Path) -> std::borrow::Cow<'_, str> {
+    runs.file_name().unwrap_or_default().to_string_lossy()
+}
+
+/// Returns how what the supervisor of a run's judge leaves is called.
+pub(super) fn judge_name(run: RunId) -> String {
+    format!("{run}.judge")
+}
+
+/// Removes what the supervisors of a run have left.
+pub(super) fn remove_traces(runs: &Path, run: RunId) -> io::Result<()> {
+    Traces::of(runs, &run.to_string()).remove()?;
+    Traces::of(runs, &judge_name(run)).remove()
+}
+
+/// Returns the runs of which a workspace, or something of a supervisor, stands in the folder of the runs.
+pub fn left(runs: &Path) -> io::Result<BTreeSet<RunId>> {
+    let mut found = BTreeSet::new();
+    for entry in fs::read_dir(runs)? {
+        let name = entry?.file_name();
+        let Some((run, of)) = name
+            .to_str()
+            .map(|name| name.split_once('.').unwrap_or((name, "")))
+        else {
+            continue;
+        };
+        // What runs have printed stays.
+        let kept = ["stdout", "stderr", "judge.stdout", "judge.stderr"];
+        if !kept.contains(&of) {
+            found.extend(run.parse::<RunId>().ok());
+        }
+    }
+    Ok(found)
+}
+
+/// Removes the workspace of a run, or what the arm has put in its place.
+pub fn clean(runs: &Path, run: RunId) -> Result<(), StepFault> {
+    let workspace = runs.join(run.to_string());
+    match tree::remove_tree(&workspace) {
+        Err(TreeFault::Link { .. } | TreeFault::NotDirectory { .. }) => {
+            fs::remove_file(&workspace).map_err(StepFault::folder(&workspace))
+        }
+        removed => Ok(removed?),
+    }?;
+    remove_traces(runs, run).map_err(StepFault::folder(runs))
+}

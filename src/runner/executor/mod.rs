@@ -1,0 +1,294 @@
+//! What is done for one run: lay its workspace, execute the arm, read the claim, run the judge.
+//!
+//! Nothing here decides anything: what was observed goes to the engine as it was found.
+//!
+//! - `laying`: what is laid into a workspace; `orders`: what a supervisor is told;
+//! - `ending`: what is recorded of an end; `beside`: what stands beside a workspace; `fault`.
+
+mod beside;
+mod ending;
+mod fault;
+mod laying;
+mod orders;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use beside::remove_traces;
+pub use beside::{clean, end_supervisors, left, outputs};
+pub use ending::lost;
+use ending::{closed, text_of};
+pub use fault::StepFault;
+use orders::Unstarted;
+
+use super::process::{Interrupt, SpawnFault};
+use super::supervisor::{self, Given, Outcome, Seen, Spare, Tiers, Traces};
+use super::{children, tree};
+use crate::engine::command::{Action, Cause, Evidence, Judged};
+use crate::engine::preflight;
+use crate::engine::rules::Rules;
+use crate::engine::scoring::EVIDENCE_MAX;
+use crate::protocol::frame::Task;
+use crate::units::RunId;
+
+/// A run that was granted and is to be executed.
+#[derive(Clone, Debug)]
+pub struct Assignment {
+    /// The run.
+    pub run: RunId,
+    /// The task.
+    pub task: Task,
+    /// The arm or control.
+    pub arm: String,
+    /// `{run.seed}`.
+    pub seed: Option<u32>,
+}
+
+/// Executes and judges the runs of a study, one at a time for each caller.
+#[derive(Debug)]
+pub struct Executor<'a> {
+    /// The registered rules.
+    pub rules: &'a Rules,
+    /// The folder of the protocol file, absolute.
+    pub base: &'a Path,
+    /// The folder of the runs, absolute.
+    pub runs: &'a Path,
+    /// What the arms' own environment is taken from.
+    pub env: &'a BTreeMap<OsString, OsString>,
+    /// Ends everything that is live.
+    pub interrupt: &'a Interrupt,
+    /// Leaves everything that is live to its supervisor.
+    pub leave: &'a Interrupt,
+    /// What holds arms and judges together.
+    pub tiers: &'a Tiers,
+    /// Files and folders that an arm is not to see.
+    pub hidden: &'a [PathBuf],
+}
+
+/// What a worker has at hand: the supervisor of what it executes next.
+#[derive(Debug, Default)]
+pub struct Bench {
+    spare: Option<Spare>,
+}
+
+impl Bench {
+    /// Puts a supervisor ready, which starts while something else is done.
+    ///
+    /// Where there is none to be had now, the next that needs it says so.
+    pub fn make_ready(&mut self) {
+        if self.spare.is_none() {
+            self.spare = Spare::start().ok();
+        }
+    }
+
+    fn take(&mut self) -> io::Result<Spare> {
+        self.spare.take().map_or_else(Spare::start, Ok)
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        if let Some(spare) = self.spare.take() {
+            spare.dismiss();
+        }
+    }
+}
+
+impl Executor<'_> {
+    /// Returns the workspace of a run.
+    fn workspace(&self, run: RunId) -> PathBuf {
+        self.runs.join(run.to_string())
+    }
+
+    /// Lays a fresh workspace and executes the arm in it.
+    ///
+    /// Returns what is to be recorded of the run: its ending, or that it is closed; nothing where that
+    /// is not known yet. A fault that would meet the next run too comes beside it. `meanwhile` is done
+    /// while the arm is executed.
+    pub fn execute(
+        &self,
+        assignment: &Assignment,
+        bench: &mut Bench,
+        meanwhile: &dyn Fn(),
+    ) -> (Option<Action>, Option<StepFault>) {
+        let run = assignment.run;
+        let started = self
+            .prepare(assignment)
+            .map_err(Unstarted::Fault)
+            .and_then(|()| self.start_arm(assignment, bench));
+        bench.make_ready();
+        meanwhile();
+        match started {
+            Ok(given) => self.wait(assignment, given),
+            Err(Unstarted::Fault(fault)) => (
+                Some(closed(run, Cause::Failed, fault.to_string())),
+                Some(fault),
+            ),
+            Err(Unstarted::Spawn(fault)) => self.not_started(run, fault),
+        }
+    }
+
+    /// Waits for a run that an earlier session has started.
+    pub fn adopt(&self, assignment: &Assignment) -> (Option<Action>, Option<StepFault>) {
+        let traces = self.traces(assignment.run);
+        match traces.seen() {
+            Seen::Alive(given) => self.wait(assignment, given),
+            _ => self.became(assignment, traces.outcome()),
+        }
+    }
+
+    fn wait(&self, assignment: &Assignment, given: Given) -> (Option<Action>, Option<StepFault>) {
+        self.became(assignment, given.wait(self.interrupt, Some(self.leave)))
+    }
+
+    /// Returns what is to be recorded of a run whose supervisor has ended.
+    fn became(
+        &self,
+        assignment: &Assignment,
+        outcome: io::Result<Outcome>,
+    ) -> (Option<Action>, Option<StepFault>) {
+        let run = assignment.run;
+        let (action, fault) = match outcome {
+            // The run is as live as it was: the next session looks again.
+            Err(error) => return (None, Some(StepFault::Supervisor(error))),
+            Ok(Outcome::Left) => return (None, None),
+            Ok(Outcome::NotStarted(fault)) => return self.not_started(run, fault),
+            Ok(Outcome::Lost) => {
+                self.end_rest(run);
+                (lost(run), None)
+            }
+            Ok(Outcome::Ended(ended, ..)) if ended.interrupted => {
+                let note = "the operator ended it".to_owned();
+                (closed(run, Cause::Cancelled, note), None)
+            }
+            Ok(Outcome::Ended(ended, tier, before)) => self.ended(run, *ended, tier, before),
+        };
+        let cleaned = self.clean_up(assignment).err();
+        (Some(action), fault.or(cleaned))
+    }
+
+    fn not_started(&self, run: RunId, fault: SpawnFault) -> (Option<Action>, Option<StepFault>) {
+        let text = fault.to_string();
+        if fault.is_shortage() {
+            let said = closed(run, Cause::Failed, text);
+            return (Some(said), Some(StepFault::Shortage(fault)));
+        }
+        if fault.is_lost() {
+            // Whatever it was would meet the next run, too.
+            let said = closed(run, Cause::Lost, text);
+            return (Some(said), Some(StepFault::Supervision(fault)));
+        }
+        (Some(closed(run, Cause::Failed, text)), None)
+    }
+
+    /// Refuses to start anything on a disk that is as full as the protocol does not allow.
+    pub fn must_have_space(&self) -> Result<(), StepFault> {
+        let arms = preflight::direct(self.rules.protocol()).map(|arm| &arm.execution);
+        let all = arms.chain([&self.rules.protocol().execution]);
+        let Some(min) = all.filter_map(|limits| limits.free_space_min).max() else {
+            return Ok(());
+        };
+        let free = tree::free_space(self.runs).map_err(StepFault::folder(self.runs))?;
+        match free < min {
+            true => Err(StepFault::Space { free, min }),
+            false => Ok(()),
+        }
+    }
+
+    /// Ends what a supervisor that was killed has left, where the kernel has not.
+    pub fn end_rest(&self, run: RunId) {
+        children::end_marked_run(self.runs, run);
+        if let Some(cgroup) = self.tiers.cgroup(self.runs, &run.to_string()) {
+            // What cannot be ended is left; the next that needs the name says so.
+            let _ = supervisor::end_cgroup(&cgroup);
+        }
+    }
+
+    /// Returns the files by which the supervisor of a run is found.
+    pub fn traces(&self, run: RunId) -> Traces {
+        Traces::of(self.runs, &run.to_string())
+    }
+
+    /// Returns whether a run that ended earlier still has what it is judged by.
+    pub fn is_judgeable(&self, run: RunId) -> bool {
+        self.workspace(run).is_dir()
+    }
+
+    /// Reads the claim and runs the judge; returns what is to be recorded, or nothing when the
+    /// operator ended the judge: the run is then judged again by the next session.
+    pub fn judge(
+        &self,
+        assignment: &Assignment,
+        bench: &mut Bench,
+    ) -> Result<Option<Action>, StepFault> {
+        let workspace = self.workspace(assignment.run);
+        self.restore(&workspace)?;
+        let protocol = self.rules.protocol();
+        let claim = protocol.claim.as_ref().and_then(|claim| {
+            text_of(tree::read_regular(
+                &workspace,
+                &claim.file,
+                EVIDENCE_MAX as u64,
+            ))
+        });
+        let mut evidence = Evidence {
+            judge: None,
+            report: None,
+            claim,
+        };
+        if let Some(judge) = &protocol.judge {
+            self.lay_for_judge(assignment, &workspace)?;
+            match self.execute_judge(assignment, bench)? {
+                Outcome::Ended(ended, ..) if ended.interrupted => return Ok(None),
+                Outcome::Ended(ended, ..) => {
+                    evidence.judge = Some(Judged {
+                        exit: ended.exit,
+                        signal: ended.signal,
+                        timed_out: ended.timed_out,
+                        fault: None,
+                    });
+                    if let Some(fault) = ended.capture_fault {
+                        return Err(fault.into());
+                    }
+                }
+                // Nobody is left who could judge it now.
+                Outcome::Left => return Ok(None),
+                // The run waits for a session that can judge it.
+                Outcome::Lost => return Err(StepFault::JudgeLost(assignment.run)),
+                Outcome::NotStarted(fault) if fault.is_shortage() => {
+                    return Err(StepFault::Shortage(fault));
+                }
+                Outcome::NotStarted(fault) => {
+                    evidence.judge = Some(Judged {
+                        fault: Some(fault.to_string()),
+                        ..Judged::default()
+                    })
+                }
+            }
+            evidence.report = text_of(tree::read_regular(
+                &workspace,
+                &judge.report,
+                EVIDENCE_MAX as u64,
+            ));
+        }
+        Ok(Some(Action::Score {
+            diff: None,
+            run: assignment.run,
+            evidence: Some(evidence),
+        }))
+    }
+
+    /// Removes the workspace of a run that is closed; captured output stays.
+    pub fn clean(&self, run: RunId) -> Result<(), StepFault> {
+        clean(self.runs, run)
+    }
+
+    /// Removes the workspace of a run that is closed, if it is empty; says whether it was.
+    pub fn clean_if_empty(&self, run: RunId) -> bool {
+        // What stays behind is put away with the rest.
+        fs::remove_dir(self.workspace(run)).is_ok() && remove_traces(self.runs, run).is_ok()
+    }
+}

@@ -1,0 +1,137 @@
+//! What a supervisor is told: one line of JSON on its standard input, for it may hold secrets.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::tier::Tier;
+use crate::runner::process::Job;
+use crate::units::{Digest, Time};
+
+/// One command that is to be executed and supervised.
+#[derive(Debug, Serialize, Deserialize)]
+pub(in crate::runner) struct Order {
+    pub(in crate::runner) command: Vec<String>,
+    pub(in crate::runner) base: OsString,
+    pub(in crate::runner) dir: OsString,
+    pub(in crate::runner) env: BTreeMap<String, OsString>,
+    pub(in crate::runner) timeout_us: u64,
+    pub(in crate::runner) grace_us: u64,
+    pub(in crate::runner) output_max: u64,
+    pub(in crate::runner) stdout: OsString,
+    pub(in crate::runner) stderr: OsString,
+    /// Where the receipt is put.
+    pub(in crate::runner) receipt: OsString,
+    /// The file that says that the command is to be ended.
+    pub(in crate::runner) cancel: OsString,
+    pub(in crate::runner) tier: Tier,
+    /// The control group to make, where the tier has one.
+    pub(in crate::runner) cgroup: Option<OsString>,
+    /// Whether the command goes on when whoever gave the order has died.
+    pub(in crate::runner) outlives: bool,
+    pub(in crate::runner) hidden: Hidden,
+    pub(in crate::runner) limits: Limits,
+    /// What the engine wants to have back with the receipt.
+    #[serde(default)]
+    pub(in crate::runner) before: Before,
+}
+
+/// What stood in the working directory before the start, and when that was.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::runner) struct Before {
+    pub(in crate::runner) digest: Option<Digest>,
+    pub(in crate::runner) at: Option<Time>,
+}
+
+/// What a command may use.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(in crate::runner) struct Limits {
+    /// How control groups are called that are made for them.
+    pub(in crate::runner) name: String,
+    pub(in crate::runner) memory: Option<u64>,
+    pub(in crate::runner) processes: Option<u64>,
+    pub(in crate::runner) cpu_us: Option<u64>,
+}
+
+impl Limits {
+    pub(super) fn is_none(&self) -> bool {
+        self.memory.is_none() && self.processes.is_none() && self.cpu_us.is_none()
+    }
+}
+
+/// What a command does not see, where the tier has a view of its own.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(in crate::runner) struct Hidden {
+    /// The folder of all runs; of what is in it only the working directory is seen.
+    pub(in crate::runner) runs: OsString,
+    /// Files and folders that are seen empty.
+    pub(in crate::runner) others: Vec<OsString>,
+}
+
+/// An order with what of it is borrowed elsewhere.
+pub(super) struct Paths {
+    base: PathBuf,
+    dir: PathBuf,
+    stdout: PathBuf,
+    stderr: PathBuf,
+    env: BTreeMap<OsString, OsString>,
+}
+
+impl Order {
+    /// Gives the order.
+    pub(super) fn write(&self, to: &mut impl Write) -> io::Result<()> {
+        let mut line = serde_json::to_vec(self)?;
+        line.push(b'\n');
+        to.write_all(&line)
+    }
+
+    /// Reads an order; nothing where none is given.
+    pub(super) fn read(from: impl Read) -> Option<Self> {
+        let mut line = Vec::new();
+        BufReader::new(from).read_until(b'\n', &mut line).ok()?;
+        // Half an order is none.
+        line.ends_with(b"\n")
+            .then(|| serde_json::from_slice(&line).ok())?
+    }
+
+    pub(super) fn paths(&self) -> Paths {
+        let env = self.env.iter();
+        Paths {
+            base: self.base.clone().into(),
+            dir: self.dir.clone().into(),
+            stdout: self.stdout.clone().into(),
+            stderr: self.stderr.clone().into(),
+            env: env
+                .map(|(name, value)| (name.into(), value.clone()))
+                .collect(),
+        }
+    }
+
+    /// Returns the command as what executes it takes it.
+    pub(super) fn job<'a>(&'a self, paths: &'a Paths) -> Job<'a> {
+        Job {
+            command: &self.command,
+            base: &paths.base,
+            dir: &paths.dir,
+            env: &paths.env,
+            timeout: Duration::from_micros(self.timeout_us),
+            grace: Duration::from_micros(self.grace_us),
+            output_max: self.output_max,
+            stdout: &paths.stdout,
+            stderr: &paths.stderr,
+        }
+    }
+
+    pub(super) fn cgroup(&self) -> Option<&Path> {
+        self.cgroup.as_deref().map(Path::new)
+    }
+
+    pub(super) fn receipt(&self) -> &Path {
+        Path::new(&self.receipt)
+    }
+}

@@ -1,0 +1,137 @@
+//! The supervisor itself. It starts light: no command line is parsed, no record is opened.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use signal_hook::consts::SIGTERM;
+
+use super::order::Order;
+use super::receipt::Receipt;
+use super::tier::Tier;
+use crate::runner::process::{Ended, Group, Hand, Job, Pipes, SpawnFault, explain, prepare, watch};
+
+/// Supervises one command; the order comes on standard input.
+pub(super) fn supervise() -> ExitCode {
+    // Whatever whoever started the engine had open is none of an arm's business.
+    close_fds::set_fds_cloexec(3, &[]);
+    crate::runner::signals::unignore();
+    // A session of its own: what a terminal does to the engine's reaches neither this nor the arm.
+    let _ = rustix::process::setsid();
+    let told = File::from_stdin().and_then(|orders| Some((Asked::new().ok()?, orders)));
+    let Some((mut asked, orders)) = told else {
+        return ExitCode::FAILURE;
+    };
+    let Some(order) = Order::read(&orders) else {
+        return ExitCode::FAILURE;
+    };
+    asked.heed(&order, orders);
+    let became = execute(&order, &mut asked);
+    let receipt = Receipt::new(&order, &became);
+    match receipt.put(order.receipt(), asked.is_alone()) {
+        Ok(()) => ExitCode::SUCCESS,
+        // Without a receipt the run is lost, which is what is known of it.
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+trait FromStdin: Sized {
+    fn from_stdin() -> Option<Self>;
+}
+
+impl FromStdin for File {
+    /// Takes standard input without the library's buffer around it.
+    fn from_stdin() -> Option<Self> {
+        let own = std::io::stdin().as_fd().try_clone_to_owned();
+        own.ok().map(Self::from)
+    }
+}
+
+/// Executes what is ordered, in the tier that is ordered.
+fn execute(order: &Order, asked: &mut Asked) -> Result<Ended, SpawnFault> {
+    let paths = order.paths();
+    let job = order.job(&paths);
+    if order.tier == Tier::Pgroup && !order.limits.is_none() {
+        let none = std::io::Error::from(std::io::ErrorKind::Unsupported);
+        return Err(SpawnFault::refused(&job, none));
+    }
+    match order.tier {
+        Tier::Pgroup => in_group(&job, asked),
+        #[cfg(target_os = "linux")]
+        Tier::Cgroup | Tier::Subreaper => super::reaped::execute(order, &job, asked),
+        #[cfg(target_os = "linux")]
+        Tier::PidnsCgroup | Tier::Pidns => super::within::execute(order, &job, asked),
+        #[cfg(not(target_os = "linux"))]
+        _ => in_group(&job, asked),
+    }
+}
+
+fn in_group(job: &Job<'_>, asked: &mut Asked) -> Result<Ended, SpawnFault> {
+    let lost = |source| SpawnFault::lost(job, source);
+    let (pipes, ends) = Pipes::new(job).map_err(lost)?;
+    let mut command = prepare(job, ends.map(Into::into))?;
+    let started = Instant::now();
+    let child = command.spawn().map_err(|source| explain(source, job))?;
+    let group = Group::new(child).map_err(lost)?;
+    watch(job, group, pipes, command, started, asked).map_err(lost)
+}
+
+/// Whether the command is to be ended: TERM came, and the file that says so is there. An arm of the
+/// same user can send the signal, but in most tiers it does not reach that file.
+pub(super) struct Asked {
+    signal: UnixStream,
+    /// What tells that whoever gave the order has died.
+    orders: Option<File>,
+    cancel: PathBuf,
+    outlives: bool,
+}
+
+impl Asked {
+    fn new() -> std::io::Result<Self> {
+        let (signal, sender) = UnixStream::pair()?;
+        signal.set_nonblocking(true)?;
+        signal_hook::low_level::pipe::register(SIGTERM, sender)?;
+        Ok(Self {
+            signal,
+            orders: None,
+            cancel: PathBuf::new(),
+            outlives: true,
+        })
+    }
+
+    fn heed(&mut self, order: &Order, orders: File) {
+        self.orders = Some(orders);
+        self.cancel = order.cancel.clone().into();
+        self.outlives = order.outlives;
+    }
+
+    /// Returns whether whoever gave the order has died.
+    fn is_alone(&self) -> bool {
+        let Some(orders) = &self.orders else {
+            return true;
+        };
+        // The end of it is the only thing that can still come there.
+        let mut fds = [PollFd::new(orders, PollFlags::IN)];
+        poll(&mut fds, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
+    }
+}
+
+impl Hand for Asked {
+    fn fds(&self) -> Vec<BorrowedFd<'_>> {
+        let orders = self.orders.as_ref().filter(|_| !self.outlives);
+        let orders = orders.map(|orders| orders.as_fd());
+        std::iter::once(self.signal.as_fd()).chain(orders).collect()
+    }
+
+    fn asks(&mut self) -> bool {
+        let mut taken = [0; 16];
+        // As many as came; one look answers them all.
+        while matches!((&self.signal).read(&mut taken), Ok(1..)) {}
+        self.cancel.exists() || (!self.outlives && self.is_alone())
+    }
+}
