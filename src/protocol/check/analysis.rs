@@ -22,8 +22,8 @@ const MISSING_SHARE_MAX: Share = Share { num: 1, den: 10 };
 /// The most looks whose level can be shared.
 const LOOKS_MAX: usize = 50;
 
-/// The smallest distance of a look from the one before it, as a share of where it is.
-const LOOK_GAP_MIN: f64 = 1e-4;
+/// The smallest distance of a look from the one before it: one part of so many of where it is.
+const LOOK_GAP_PARTS: u128 = 10_000;
 
 /// The fewest units whose bootstrap may decide.
 const RESAMPLED_UNITS_MIN: usize = 20;
@@ -234,18 +234,20 @@ impl Checker<'_> {
         let mut fractions = Vec::new();
         for (i, fraction) in given.fractions.iter().enumerate() {
             let place = format!("/analysis/looks/fractions/{i}");
-            if *fraction > before
-                && *fraction <= 1.0
-                && *fraction - before >= LOOK_GAP_MIN * fraction
-            {
+            if *fraction > before && *fraction <= 1.0 {
                 fractions.extend(self.exact::<Share>(&place, *fraction));
             } else {
                 let message = format!(
-                    "`{fraction}` is out of order: looks are at shares of the drawn tasks, each well above the one before it and at most 1"
+                    "`{fraction}` is out of order: looks are at shares of the drawn tasks, each above the one before it and at most 1"
                 );
                 self.refuse(Code::Range, Place::Value(place), message);
             }
             before = fraction.max(before);
+        }
+        if fractions.windows(2).any(are_too_close) {
+            let place = Place::Value("/analysis/looks/fractions".to_owned());
+            let message = "two looks are so close that the level cannot be shared between them; take one of them";
+            self.refuse(Code::Range, place, message);
         }
         Looks {
             fractions,
@@ -322,6 +324,17 @@ impl Checker<'_> {
             Some(size) => _ = self.exact::<Ratio>(&format!("{table}/margin"), size),
         }
     }
+}
+
+/// Returns whether a look lies too near the one before it.
+fn are_too_close(looks: &[Share]) -> bool {
+    let [before, at] = looks else { return false };
+    let wide = |num: u64, den: u64| u128::from(num) * u128::from(den);
+    let (at_scaled, before_scaled) = (wide(at.num, before.den), wide(before.num, at.den));
+    at_scaled
+        .saturating_sub(before_scaled)
+        .saturating_mul(LOOK_GAP_PARTS)
+        < at_scaled
 }
 
 /// Returns the comparison that decides; a margin that cannot be read is told elsewhere.
