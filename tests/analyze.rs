@@ -140,6 +140,55 @@ fn the_answer_of_the_quickstart_is_the_one_that_a_hand_computes() {
     assert_eq!(answer, data(other.path(), &["analyze"]));
 }
 
+#[test]
+fn an_answer_to_an_edited_record_is_none() {
+    let study = Recipe {
+        tasks: 2,
+        ..Recipe::default()
+    }
+    .lay();
+    study.complete();
+    assert_eq!(study.prereg(&["analyze"]).code, Some(0));
+    let edited = "UPDATE runs SET facts = replace(facts, '\"passed\":true', '\"passed\":false')";
+    let record = rusqlite::Connection::open(study.record()).unwrap();
+    assert!(record.execute(edited, []).unwrap() > 0);
+    drop(record);
+    let said = study.prereg(&["analyze", "--json"]);
+    assert_eq!(
+        (said.code, said.error_code().as_str()),
+        (Some(5), "tables-differ")
+    );
+}
+
+#[test]
+fn an_exported_table_is_compared_and_names_move_no_cursor() {
+    let study = Recipe {
+        tasks: 3,
+        ..Recipe::default()
+    }
+    .lay();
+    study.complete();
+    study.data(&["export", "--csv", "slots", "--to", "slots.csv"]);
+    let arms = ["--reference", "a", "--treatment", "b"];
+    let found = study.data(&[&["analyze", "--outcomes", "slots.csv"], &arms[..]].concat());
+    assert_eq!(found["results"]["flow"]["tasks_drawn"], 3);
+    assert_eq!(found["cluster"], Value::Null);
+    study.write(
+        "odd.csv",
+        "task,arm,repeat,status,resolved\nt,\u{1b}[31mA\u{202e},1,scored,1\nt,B\u{7},1,scored,0\n",
+    );
+    let arms = [
+        "--reference",
+        "\u{1b}[31mA\u{202e}",
+        "--treatment",
+        "B\u{7}",
+    ];
+    let said = study.prereg(&[&["analyze", "--outcomes", "odd.csv"], &arms[..]].concat());
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let raw = |c: char| c != '\n' && c.is_control() || c == '\u{202e}';
+    assert!(!said.out.chars().any(raw), "{said:?}");
+}
+
 fn sealed_study() -> Study {
     Recipe {
         tasks: 2,

@@ -52,7 +52,8 @@ pub fn sign_evalue(differences: &[f64], alpha: f64) -> SignEvalue {
         down: wealth.down,
         log_e: valid.then(|| wealth.log_e()),
         max_log_e: valid.then_some(max_log_e),
-        p_anytime: valid.then(|| libm::exp(-max_log_e)),
+        // Smaller than a double can be exactly, it is the smallest such one: it is never nothing.
+        p_anytime: valid.then(|| libm::exp(-max_log_e).max(f64::MIN_POSITIVE)),
         first_crossing: first_crossing.filter(|_| valid),
         flag: (!valid).then_some(Flag::InvalidValue),
     }

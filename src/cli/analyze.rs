@@ -7,7 +7,7 @@ use serde_json::json;
 use super::args::Analyze;
 use super::by_hand::ByHand;
 use super::explore::explore;
-use super::reply::{Failure, Reply};
+use super::reply::{Failure, Reply, visible};
 use super::seal::is_sealed;
 use super::study::find_record;
 use crate::analysis::registered::Registered;
@@ -15,7 +15,7 @@ use crate::analysis::registered::answer::Answer;
 use crate::engine::rules::Rules;
 use crate::engine::slice::Standing;
 use crate::report::answer::{self, Conduct, Study};
-use crate::store::Store;
+use crate::store::{self, Store, Verification};
 
 /// The form of what `--json` prints.
 const SCHEMA: &str = "prereg-analysis/1";
@@ -27,6 +27,7 @@ pub(super) fn analyze(args: &Analyze) -> Result<Reply, Failure> {
     }
     let record = find_record(args.named.said())?;
     let mut store = Store::read(&record)?;
+    must_derive(&mut store)?;
     let (rules, answer) = registered_answer(&mut store)?;
     let standing = store.standing()?;
     let head = store.head()?;
@@ -55,7 +56,18 @@ pub(super) fn analyze(args: &Analyze) -> Result<Reply, Failure> {
         "voids": by_hand.voids(),
         "unblindings": by_hand.unblindings(),
     });
-    Ok(Reply::done(text, json))
+    Ok(Reply::done(visible(&text), json))
+}
+
+/// Refuses a record that does not derive: an answer to what somebody has edited is none.
+fn must_derive(store: &mut Store) -> Result<(), Failure> {
+    match store::verify(store.path())? {
+        Verification::Diverged(divergence) => Err(Failure::Diverged {
+            divergence,
+            text: store.protocol_text()?,
+        }),
+        Verification::Verified(_) | Verification::Empty => Ok(()),
+    }
 }
 
 /// Computes the registered answer; refuses before the study has ended.

@@ -632,7 +632,7 @@ pub(super) struct Analyze {
     #[arg(long, value_name = "USD", requires = "outcomes", value_delimiter = ',', value_parser = amount)]
     pub worth: Vec<f64>,
     /// How many resamples are drawn of the table; without it, 9999.
-    #[arg(long, value_name = "B", requires = "outcomes", value_parser = clap::value_parser!(std::num::NonZeroU64))]
+    #[arg(long, value_name = "B", requires = "outcomes", value_parser = resamples)]
     pub resamples: Option<std::num::NonZeroU64>,
     /// A table of pairs: tasks on which both succeed, the reference alone, the treatment alone, neither.
     #[arg(long, value_name = "A,B,C,D", value_parser = counts, group = "explored", conflicts_with_all = ["record", "db"])]
@@ -667,6 +667,13 @@ impl Analyze {
             .or(self.tasks.as_deref().map(Explored::Tasks))
             .or(self.numeric.as_deref().map(Explored::Numbers))
     }
+}
+
+/// Reads how many resamples are drawn.
+fn resamples(text: &str) -> Result<std::num::NonZeroU64, String> {
+    let number = text.parse::<std::num::NonZeroU64>().ok();
+    let number = number.filter(|number| number.get() <= 1_000_000);
+    number.ok_or_else(|| "write a number from 1 to 1000000".to_owned())
 }
 
 /// Reads four counts.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::analyze::threads;
 use super::args::{Analyze, Explored};
 use super::input;
-use super::reply::{Failure, Reply};
+use super::reply::{Failure, Reply, visible};
 use crate::analysis::defect::{Defect, Defects};
 use crate::analysis::given;
 use crate::analysis::results::cases::CountResults;
@@ -74,7 +74,7 @@ fn table(args: &Analyze, path: &Path) -> Result<Reply, Failure> {
     let one = |defect| refused(path, defect);
     let cluster = match args.cluster.as_deref() {
         Some("none") => None,
-        None => has_cluster(&text).then_some("cluster"),
+        None => has_clusters(&text).then_some("cluster"),
         named => named,
     };
     let reading = Reading {
@@ -127,7 +127,7 @@ fn table(args: &Analyze, path: &Path) -> Result<Reply, Failure> {
         "direction": "treatment minus reference",
         "results": value(&results)?,
     });
-    Ok(Reply::done(text, json))
+    Ok(Reply::done(visible(&text), json))
 }
 
 /// Returns an arm; the command line has seen that it was named.
@@ -135,11 +135,19 @@ fn said_arm(arm: &Option<String>) -> &str {
     arm.as_deref().unwrap_or_default()
 }
 
-/// Says whether the header of a table has a column of clusters.
-fn has_cluster(text: &str) -> bool {
-    let header = text.trim_start_matches('\u{feff}').lines().next();
-    let mut columns = header.unwrap_or_default().split(',');
-    columns.any(|column| column.trim_matches('"') == "cluster")
+/// Says whether a table has a column of clusters in which anything stands.
+fn has_clusters(text: &str) -> bool {
+    let text = text.trim_start_matches('\u{feff}');
+    let mut table = csv::ReaderBuilder::new()
+        .flexible(true)
+        .from_reader(text.as_bytes());
+    let place = table.headers().ok().and_then(|header| {
+        let mut names = header.iter();
+        names.position(|name| name == "cluster")
+    });
+    let Some(place) = place else { return false };
+    let mut rows = table.records().flatten();
+    rows.any(|row| row.get(place).is_some_and(|cell| !cell.is_empty()))
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
@@ -155,7 +163,7 @@ fn said(results: Value) -> Result<Reply, Failure> {
     if let (Some(json), Value::Object(results)) = (json.as_object_mut(), results) {
         json.extend(results);
     }
-    Ok(Reply::done(lines.concat(), json))
+    Ok(Reply::done(visible(&lines.concat()), json))
 }
 
 fn value(of: &impl Serialize) -> Result<Value, Failure> {

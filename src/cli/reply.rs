@@ -10,7 +10,7 @@ use super::render;
 use crate::analysis::defect;
 use crate::engine::refusal::Refusal;
 use crate::protocol::defect::{Defect, Place};
-use crate::protocol::source::{Source, line_of};
+use crate::protocol::source::{Source, is_hidden, line_of};
 use crate::record::divergence::Divergence;
 use crate::runner::session::SessionFault;
 use crate::store::Fault;
@@ -268,6 +268,23 @@ impl Failure {
     }
 }
 
+/// Shows what a terminal would obey, or what would turn the direction of the text, as what it is.
+pub(super) fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character == '\n' || !unseen(character) {
+            true => shown.push(character),
+            false => shown.extend(character.escape_unicode()),
+        }
+    }
+    shown
+}
+
+fn unseen(character: char) -> bool {
+    let breaks = matches!(character, '\u{2028}' | '\u{2029}');
+    breaks || character.is_control() || is_hidden(character)
+}
+
 /// Tells what is wrong with a table of runs, each slip with its line and column.
 fn table_defects(file: &str, defects: &defect::Defects) -> String {
     let mut text = String::new();
@@ -286,7 +303,7 @@ fn table_defects(file: &str, defects: &defect::Defects) -> String {
         ));
     }
     let count = defects.listed.len() + defects.unlisted;
-    text + &render::count(count, "computed")
+    visible(&text) + &render::count(count, "computed")
 }
 
 /// Shows the line of the protocol that holds a rule; nothing where there is none.

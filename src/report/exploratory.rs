@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::answer::{hundredths, p_value, rounded};
+use crate::analysis::Flag;
 use crate::analysis::comparison::Comparison;
 use crate::analysis::mean::{Mean, StandardError};
 use crate::analysis::results::Results;
@@ -87,8 +88,9 @@ fn binary<D>(
     ] {
         let flips = row.effect.sign_flip_cluster.as_ref();
         let flip = flips.or(row.effect.sign_flip_task.as_ref());
-        let flip = flip.and_then(|flip| flip.p_two_sided);
-        let flip = flip.map_or(String::new(), |p| format!(", sign flip {}", p_value(p)));
+        let flip = flip.map_or(String::new(), |flip| {
+            format!(", sign flip {}", shown_p(flip.p_two_sided, flip.flag))
+        });
         page.push_str(&format!(
             "  {estimand:<16} {:>6} {:>6}  {}{flip}   {} tasks\n",
             share(&row.rate_a),
@@ -112,11 +114,24 @@ fn points(mean: &Mean) -> String {
     };
     let interval = error.ci.map_or_else(
         || "no interval".to_owned(),
-        |[low, high]| format!("{} to {}", hundredths(low), hundredths(high)),
+        |ends| {
+            // Two shares differ by no more than 1.
+            let [low, high] = ends.map(|end| hundredths(end.clamp(-1.0, 1.0)));
+            format!("{low} to {high}")
+        },
     );
-    let p = error.p.map_or_else(|| "no p".to_owned(), p_value);
+    let p = shown_p(error.p, error.flag);
     let sign = if value > 0.0 { "+" } else { "" };
     format!("{sign}{} points ({interval}; {p})", hundredths(value))
+}
+
+/// Writes a p; one below the range of a double is small, and not unknown.
+fn shown_p(p: Option<f64>, flag: Option<Flag>) -> String {
+    match (p, flag) {
+        (Some(p), _) => p_value(p),
+        (None, Some(Flag::BelowRange)) => p_value(f64::MIN_POSITIVE),
+        (None, _) => "no p".to_owned(),
+    }
 }
 
 fn deciding(mean: &Mean) -> &StandardError {
