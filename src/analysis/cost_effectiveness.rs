@@ -53,36 +53,6 @@ pub struct NetBenefit {
     pub flag: Option<Flag>,
 }
 
-/// The quarter of the cost-effectiveness plane a comparison lies in; differences of 0 have none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Quadrant {
-    /// The treatment resolves more and costs less.
-    MoreEffectiveCheaper,
-    /// The treatment resolves more and costs more.
-    MoreEffectiveDearer,
-    /// The treatment resolves less and costs less.
-    LessEffectiveCheaper,
-    /// The treatment resolves less and costs more.
-    LessEffectiveDearer,
-}
-
-impl CostEffectiveness {
-    /// Returns the quadrant of the two mean differences; None when one of them is 0 or undefined.
-    pub fn quadrant(&self) -> Option<Quadrant> {
-        let (effect, cost) = (self.delta_effect?, self.delta_cost?);
-        if effect == 0.0 || cost == 0.0 {
-            return None;
-        }
-        Some(match (effect > 0.0, cost < 0.0) {
-            (true, true) => Quadrant::MoreEffectiveCheaper,
-            (true, false) => Quadrant::MoreEffectiveDearer,
-            (false, true) => Quadrant::LessEffectiveCheaper,
-            (false, false) => Quadrant::LessEffectiveDearer,
-        })
-    }
-}
-
 // Sums of this over 2^32 tasks, and products of it with a worth of 1, are finite.
 const COST_MAX: f64 = 1e290;
 

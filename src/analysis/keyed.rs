@@ -1,4 +1,4 @@
-//! Results under keys that are numbers.
+//! Results under keys that only the inputs say: a margin, a price, a number of repeats.
 
 use std::collections::BTreeSet;
 

@@ -63,6 +63,14 @@ pub struct StandardError {
 }
 
 impl Mean {
+    /// Returns the standard error that decides: CR2 where there are clusters, else that of unrelated tasks.
+    pub fn deciding(&self) -> &StandardError {
+        match &self.clustered {
+            Some(errors) => &errors.cr2,
+            None => &self.iid,
+        }
+    }
+
     /// Computes the mean of exact values and its standard errors, with intervals at level 1 - `alpha`.
     ///
     /// `clusters` holds one id per task. A variance of 0 is found exactly.

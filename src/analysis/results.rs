@@ -26,7 +26,7 @@ use outcome::{BinaryResults, Drawn, DrawnVerdicts};
 use resampling::Resampling;
 use tables::{McNemarTables, RateIntervals};
 
-/// What a registration chooses.
+/// What a comparison of a table is computed with; nobody registered it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings<'a> {
     /// The two-sided error rate.

@@ -80,12 +80,6 @@ impl Stream {
         *self = stream;
         high
     }
-
-    /// Returns one fair sign after another, 64 to a word, lowest bit first; true keeps the sign.
-    pub fn signs(mut self) -> impl Iterator<Item = bool> {
-        std::iter::repeat_with(move || self.next_word())
-            .flat_map(|word| (0..64).map(move |bit| word >> bit & 1 == 1))
-    }
 }
 
 /// Draws again while the low word falls where some index would have one word more than the others.

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::answer::{hundredths, p_value, rounded};
 use crate::analysis::Flag;
 use crate::analysis::comparison::Comparison;
-use crate::analysis::mean::{Mean, StandardError};
+use crate::analysis::mean::Mean;
 use crate::analysis::results::Results;
 use crate::analysis::results::measure::MeasureResults;
 use crate::analysis::results::outcome::{BinaryResults, EstimandRow};
@@ -108,7 +108,7 @@ fn share(mean: &Mean) -> String {
 
 /// Writes a difference of shares in points, with what decides its error.
 fn points(mean: &Mean) -> String {
-    let error = deciding(mean);
+    let error = mean.deciding();
     let Some(value) = mean.mean else {
         return "not defined".to_owned();
     };
@@ -134,19 +134,12 @@ fn shown_p(p: Option<f64>, flag: Option<Flag>) -> String {
     }
 }
 
-fn deciding(mean: &Mean) -> &StandardError {
-    match &mean.clustered {
-        Some(errors) => &errors.cr2,
-        None => &mean.iid,
-    }
-}
-
 fn numeric(page: &mut String, name: &str, measure: &MeasureResults) {
     let numbers = &measure.all;
     let effect = &numbers.effect;
     let shown =
         |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| rounded(value, 4));
-    let error = deciding(&effect.diff);
+    let error = effect.diff.deciding();
     let p = error.p.map_or_else(|| "no p".to_owned(), p_value);
     page.push_str(&format!(
         "\n{name:<11}\n  mean {} and {}, median {} and {}; {} tasks\n",

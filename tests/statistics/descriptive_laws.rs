@@ -8,7 +8,7 @@
 use prereg::analysis::claims::{ClaimTable, SlotClaim, claim_table, false_claim_conditional};
 use prereg::analysis::comparison::{ArmRuns, Comparison, Measure, Run};
 use prereg::analysis::confidence_sequence::prpl_eb;
-use prereg::analysis::cost_effectiveness::{CostTask, Quadrant, cost_effectiveness};
+use prereg::analysis::cost_effectiveness::{CostEffectiveness, CostTask, cost_effectiveness};
 use prereg::analysis::evalue::sign_evalue;
 use prereg::analysis::repeats::pass_k;
 use prereg::analysis::sequential::{
@@ -161,6 +161,12 @@ fn assert_pass_k(path: &str, outcome: &BinaryOutcome, expected: &Value) {
     );
 }
 
+/// Returns where effect and cost point, each 1 or -1; none where one of them is 0 or not defined.
+fn directions(found: &CostEffectiveness) -> Option<(f64, f64)> {
+    let (effect, cost) = (found.delta_effect?, found.delta_cost?);
+    (effect != 0.0 && cost != 0.0).then(|| (effect.signum(), cost.signum()))
+}
+
 #[test]
 fn real_comparisons_meet_the_references() {
     for (file, table) in [
@@ -206,7 +212,7 @@ fn real_comparisons_meet_the_references() {
             let worths = [1.0, 10.0, 50.0, 200.0];
             let found =
                 cost_effectiveness(&tasks, comparison.repeats, &worths, clusters, 0.05).unwrap();
-            assert_eq!(found.quadrant(), Some(Quadrant::MoreEffectiveDearer));
+            assert_eq!(directions(&found), Some((1.0, 1.0)));
             assert_meets(file, &serde_json::to_value(found).unwrap(), expected);
         }
     }
@@ -438,7 +444,7 @@ proptest! {
         let scaled = cost_effectiveness(&scaled, 3, &[8.0], None, 0.05).unwrap();
         prop_assert_eq!(scaled.icer, found.icer.map(|icer| 4.0 * icer));
         prop_assert_eq!(scaled.cost_per_resolved_a, found.cost_per_resolved_a.map(|cost| 4.0 * cost));
-        prop_assert_eq!(scaled.quadrant(), found.quadrant());
+        prop_assert_eq!(directions(&scaled), directions(&found));
         let (scaled, found) = (&scaled.inb.0[0].1, &found.inb.0[0].1);
         prop_assert!(near(scaled.mean.mean, found.mean.mean.map(|mean| 4.0 * mean)));
         prop_assert!(near(scaled.p_positive_normal, found.p_positive_normal));
@@ -634,7 +640,7 @@ fn what_does_not_fit_the_design_is_undefined() {
         successes_b: 1,
     };
     let found = cost_effectiveness(&[row], 1, &[], None, 0.05).unwrap();
-    assert_eq!((found.icer, found.quadrant()), (None, None));
+    assert_eq!((found.icer, directions(&found)), (None, None));
     let row = CostTask {
         successes_a: 0,
         ..row

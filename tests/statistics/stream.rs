@@ -38,7 +38,9 @@ fn signs_flip_every_task_lowest_bit_first() {
         let streams = streams(&reference, case["analysis"].as_str().unwrap());
         let replicates = case["B"].as_u64().unwrap();
         let as_large = (0..replicates).filter(|&replicate| {
-            let signs = streams.replicate(replicate).signs();
+            let mut stream = streams.replicate(replicate);
+            let words = std::iter::repeat_with(|| stream.next_word());
+            let signs = words.flat_map(|word| (0..64).map(move |bit| word >> bit & 1 == 1));
             let flipped = differences
                 .iter()
                 .zip(signs)

@@ -1,8 +1,10 @@
 //! Computes a registered comparison, all but what depends on the other tests of its family.
 
+use std::collections::BTreeSet;
 use std::num::{NonZeroU64, NonZeroUsize};
 
 use super::answer::{Beside, Compared as Answered, Effected, Row, Tipping};
+use super::describe;
 use super::hypothesis::{self, Tested};
 use super::interval::{self, Drawing, Estimated};
 use super::pairs::{self, Cells, Compared, Pairs};
@@ -10,6 +12,7 @@ use super::tipping;
 use crate::analysis::Flag;
 use crate::analysis::mean::Mean;
 use crate::analysis::multiplicity::rejects;
+use crate::analysis::repeats::pass_k;
 use crate::analysis::sign_flip::SignFlip;
 use crate::analysis::stream::Streams;
 use crate::analysis::values::Estimand;
@@ -69,9 +72,17 @@ impl Made<'_> {
 
     /// Returns by how much the interval misses: twice alpha beside a test that looks on one side.
     pub(super) fn interval_alpha(&self, alpha: f64) -> f64 {
-        let two_sided = self.comparison.objective == Objective::Superiority
-            && self.alternative() == Alternative::TwoSided;
-        if two_sided { alpha } else { 2.0 * alpha }
+        if self.is_two_sided() {
+            alpha
+        } else {
+            2.0 * alpha
+        }
+    }
+
+    /// Returns whether the hypothesis lies on both sides.
+    pub(super) fn is_two_sided(&self) -> bool {
+        self.comparison.objective == Objective::Superiority
+            && self.alternative() == Alternative::TwoSided
     }
 
     /// Returns the estimand that decides.
@@ -135,7 +146,7 @@ impl Made<'_> {
         let result = self.effected(&pairs, self.alpha);
         let mean_of = |values: &[f64]| finite(Mean::of_values(values, None, self.alpha).mean);
         let groups = pairs.clusters.as_ref().map(|ids| {
-            let distinct: std::collections::BTreeSet<_> = ids.iter().collect();
+            let distinct: BTreeSet<_> = ids.iter().collect();
             distinct.len()
         });
         let p = finite(tested.p);
@@ -183,9 +194,7 @@ impl Made<'_> {
             Effect::PairedDiff => 0.0,
             Effect::RatioOfMeans | Effect::GeometricRatio => 1.0,
         };
-        let two_sided = self.alternative() == Alternative::TwoSided;
-        let superiority = self.comparison.objective == Objective::Superiority;
-        let [low, high] = result.ci.filter(|_| superiority && two_sided)?;
+        let [low, high] = result.ci.filter(|_| self.is_two_sided())?;
         Some(rejects == (low > null || high < null))
     }
 
@@ -252,12 +261,12 @@ impl Made<'_> {
     /// Returns the noise of repeats with the task set held fixed.
     fn se_fixed_tasks(&self) -> Option<f64> {
         let repeats = u64::from(self.cells.repeats());
-        let successes = |arm| super::describe::successes(self.cells, self.compared.place, arm);
+        let successes = |arm| describe::successes(self.cells, self.compared.place, arm);
         let (a, b) = (
             successes(self.compared.reference),
             successes(self.compared.treatment),
         );
-        let found = crate::analysis::repeats::pass_k(&a, &b, repeats, &[], &[]);
+        let found = pass_k(&a, &b, repeats, &[], &[]);
         let found = found.filter(|_| self.is_binary())?.diff?;
         finite(Some(found.se_fixed_tasks))
     }

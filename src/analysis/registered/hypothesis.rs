@@ -6,8 +6,9 @@
 
 use std::num::NonZeroU64;
 
+use super::describe::share;
 use super::pairs::Pairs;
-use crate::analysis::mean::{Mean, StandardError};
+use crate::analysis::mean::Mean;
 use crate::analysis::numbers::plus;
 use crate::analysis::paired_table::{PairedCounts, PairedTable};
 use crate::analysis::sign_flip::SignFlip;
@@ -80,8 +81,8 @@ impl Shift {
     fn value(self) -> f64 {
         match self {
             Self::None => 0.0,
-            Self::Up(by) => number(by),
-            Self::Down(by) => -number(by),
+            Self::Up(by) => share(by.num, by.den),
+            Self::Down(by) => -share(by.num, by.den),
         }
     }
 
@@ -101,15 +102,6 @@ impl Shift {
         });
         Lattice::from_fractions(&shifted.collect::<Option<Vec<_>>>()?)
     }
-}
-
-/// Returns the nearest double of a registered number.
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "a registered number has 15 digits at the most"
-)]
-pub(super) fn number(ratio: Ratio) -> f64 {
-    ratio.num as f64 / ratio.den as f64
 }
 
 /// Makes the registered test; `streams` are drawn from where the test samples.
@@ -175,18 +167,10 @@ pub(super) fn mean(pairs: &Pairs, alpha: f64) -> Mean {
     }
 }
 
-/// Returns the standard error that decides: CR2 where there are clusters.
-pub(super) fn deciding(mean: &Mean) -> &StandardError {
-    match &mean.clustered {
-        Some(errors) => &errors.cr2,
-        None => &mean.iid,
-    }
-}
-
 fn student(pairs: &Pairs, null: Null) -> Tested {
     // The level of the intervals, which are not looked at here, is of no account.
     let mean = mean(pairs, 0.05);
-    let error = deciding(&mean);
+    let error = mean.deciding();
     let (Some(value), Some(se), Some(df)) = (mean.mean, error.se.filter(|se| *se > 0.0), error.df)
     else {
         return Tested::with(None, error.flag.or(Some(Flag::FewerThanTwo)));

@@ -2,7 +2,7 @@
 
 use std::num::{NonZeroU64, NonZeroUsize};
 
-use super::hypothesis::{deciding, mean, table};
+use super::hypothesis::{mean, table};
 use super::pairs::Pairs;
 use crate::analysis::Flag;
 use crate::analysis::bootstrap::{Plan, cluster_rows, quotient, resample, task_ideal};
@@ -90,7 +90,7 @@ fn difference(pairs: &Pairs, interval: Interval, alpha: f64, drawing: Drawing<'_
 fn by_error(mean: &Mean, interval: Interval) -> Estimated {
     let error = match interval {
         Interval::T => &mean.iid,
-        _ => deciding(mean),
+        _ => mean.deciding(),
     };
     Estimated {
         estimate: mean.mean,
@@ -196,7 +196,7 @@ fn by_delta(
     let mean = Mean::of_values(&residuals, pairs.clusters.as_deref(), alpha);
     let error = match interval {
         Interval::T => &mean.iid,
-        _ => deciding(&mean),
+        _ => mean.deciding(),
     };
     let se = error.se.map(|se| se / reference.abs());
     let reach = se

@@ -11,7 +11,7 @@ use crate::analysis::multiplicity::rejects;
 use crate::analysis::sequential::{
     LOOK_GAP_MIN, SequentialDesign, Sided, Spending, UnderRun, boundaries, look_size,
 };
-use crate::protocol::model::{self, Alternative, Looks, Objective};
+use crate::protocol::model::{self, Looks};
 
 /// The power of the fraction where the level is spent as a power of it.
 const RHO: f64 = 2.0;
@@ -34,7 +34,11 @@ pub(super) fn table(made: &Made<'_>, looks: &Looks) -> Option<LookTable> {
             model::Spending::Power => Spending::Power(RHO),
         },
         alpha: made.alpha,
-        sided: sided(made),
+        sided: if made.is_two_sided() {
+            Sided::Two
+        } else {
+            Sided::One
+        },
         under_run: match looks.under_run {
             Some(model::UnderRun::SpendAll) => UnderRun::SpendAll,
             None | Some(model::UnderRun::SpendToT) => UnderRun::SpendToT,
@@ -58,15 +62,6 @@ pub(super) fn table(made: &Made<'_>, looks: &Looks) -> Option<LookTable> {
 pub(super) fn closed(made: &Made<'_>) -> usize {
     let all = made.cells.tasks();
     (0..all).take_while(|task| has_ended(made, *task)).count()
-}
-
-fn sided(made: &Made<'_>) -> Sided {
-    let both = made.comparison.objective == Objective::Superiority
-        && matches!(
-            made.comparison.alternative,
-            None | Some(Alternative::TwoSided)
-        );
-    if both { Sided::Two } else { Sided::One }
 }
 
 fn look(made: &Made<'_>, fraction: f64, alpha_spent: f64, nominal_p: Option<f64>) -> Look {

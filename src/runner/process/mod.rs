@@ -107,6 +107,15 @@ pub fn execute(
     interrupt: &Interrupt,
     on_spawn: impl FnOnce(ProcessIdentity),
 ) -> Result<Ended, SpawnFault> {
+    in_group(job, &mut { interrupt }, on_spawn)
+}
+
+/// Executes a command in a process group of its own; any hand may end it.
+pub(super) fn in_group(
+    job: &Job<'_>,
+    hand: &mut impl Hand,
+    on_spawn: impl FnOnce(ProcessIdentity),
+) -> Result<Ended, SpawnFault> {
     let lost = |source| SpawnFault::lost(job, source);
     let (pipes, ends) = Pipes::new(job).map_err(lost)?;
     let mut command = prepare(job, ends.map(Into::into))?;
@@ -117,5 +126,5 @@ pub fn execute(
     on_spawn(ProcessIdentity::of(group.pid()));
     // While we hold the writing ends no pipe ends: output and the exit wake us, and each closed
     // descriptor does not.
-    watch(job, group, pipes, command, started, &mut { interrupt }).map_err(lost)
+    watch(job, group, pipes, command, started, hand).map_err(lost)
 }

@@ -6,7 +6,6 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signal_hook::consts::SIGTERM;
@@ -14,7 +13,7 @@ use signal_hook::consts::SIGTERM;
 use super::order::Order;
 use super::receipt::Receipt;
 use super::tier::Tier;
-use crate::runner::process::{Ended, Group, Hand, Job, Pipes, SpawnFault, explain, prepare, watch};
+use crate::runner::process::{Ended, Hand, SpawnFault, in_group};
 
 /// Supervises one command; the order comes on standard input.
 pub(super) fn supervise() -> ExitCode {
@@ -61,24 +60,14 @@ fn execute(order: &Order, asked: &mut Asked) -> Result<Ended, SpawnFault> {
         return Err(SpawnFault::refused(&job, none));
     }
     match order.tier {
-        Tier::Pgroup => in_group(&job, asked),
+        Tier::Pgroup => in_group(&job, asked, drop),
         #[cfg(target_os = "linux")]
         Tier::Cgroup | Tier::Subreaper => super::reaped::execute(order, &job, asked),
         #[cfg(target_os = "linux")]
         Tier::PidnsCgroup | Tier::Pidns => super::within::execute(order, &job, asked),
         #[cfg(not(target_os = "linux"))]
-        _ => in_group(&job, asked),
+        _ => in_group(&job, asked, drop),
     }
-}
-
-fn in_group(job: &Job<'_>, asked: &mut Asked) -> Result<Ended, SpawnFault> {
-    let lost = |source| SpawnFault::lost(job, source);
-    let (pipes, ends) = Pipes::new(job).map_err(lost)?;
-    let mut command = prepare(job, ends.map(Into::into))?;
-    let started = Instant::now();
-    let child = command.spawn().map_err(|source| explain(source, job))?;
-    let group = Group::new(child).map_err(lost)?;
-    watch(job, group, pipes, command, started, asked).map_err(lost)
 }
 
 /// Whether the command is to be ended: TERM came, and the file that says so is there. An arm of the
