@@ -7,7 +7,7 @@ use std::process::{Child, ExitStatus};
 
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, getpgid, kill_process, kill_process_group, waitid,
+    Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid,
 };
 
 use super::identity::Stat;
@@ -134,9 +134,17 @@ impl Drop for Leader {
 pub(in crate::runner) fn signal_with_group(leader: Pid, signal: Signal) {
     let _ = kill_process_group(leader, signal);
     // A leader can join another group of its session. It gets no signal twice: traps count.
-    if getpgid(Some(leader)).is_ok_and(|group| group != leader) {
+    if group_of(leader).is_some_and(|group| group != leader.as_raw_nonzero().get()) {
         let _ = kill_process(leader, signal);
     }
+}
+
+/// Answers the group that a process is of: 0 where that one's leader is in an outer name space.
+fn group_of(pid: Pid) -> Option<i32> {
+    let pid = nix::unistd::Pid::from_raw(pid.as_raw_nonzero().get());
+    nix::unistd::getpgid(Some(pid))
+        .ok()
+        .map(nix::unistd::Pid::as_raw)
 }
 
 /// Returns a descriptor that becomes ready when a child becomes a zombie.

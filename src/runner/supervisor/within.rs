@@ -195,6 +195,8 @@ pub(super) fn stand() -> ExitCode {
     // What is inside must not outlive who stands outside. Should that one have died before this line,
     // no order comes.
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
+    // A leader outside would be nobody inside: an arm that asks for its session is told of this one.
+    let _ = rustix::process::setsid();
     let Ok(control) = io::stdin().as_fd().try_clone_to_owned() else {
         return ExitCode::FAILURE;
     };
