@@ -421,6 +421,14 @@ pub struct Share {
     pub den: u64,
 }
 
+impl Share {
+    /// Returns this share of a count, rounded down.
+    pub fn floor_of(self, count: u64) -> u64 {
+        let product = u128::from(self.num) * u128::from(count);
+        u64::try_from(product / u128::from(self.den)).unwrap_or(u64::MAX)
+    }
+}
+
 impl FromStr for Share {
     type Err = String;
 

@@ -114,6 +114,11 @@ pub(super) enum Verb {
         after_help = "Example:\n  prereg deviate --note \"the agent was updated on 3 December\""
     )]
     Deviate(Deviate),
+    /// Takes a scheduled look that is due: says whether the study goes on, and nothing else.
+    #[command(
+        after_help = "Example:\n  prereg look study.prereg.db     `prereg run` does it by itself"
+    )]
+    Look(Look),
     /// Ends a run and everything that it has started.
     #[command(
         after_help = "Examples:\n  prereg cancel 12\n  prereg cancel 12 --reason \"it waits for a prompt\"     a run executed elsewhere"
@@ -562,6 +567,13 @@ pub(super) struct Deviate {
     pub which: Which,
     #[command(flatten)]
     pub writes: Writes,
+}
+
+/// `look`
+#[derive(Debug, Args)]
+pub(super) struct Look {
+    #[command(flatten)]
+    pub named: Named,
 }
 
 /// `cancel`

@@ -13,6 +13,7 @@ use super::seal::{is_sealed, look};
 use super::study::find_record;
 use crate::engine::blocks::Flag;
 use crate::engine::command::{Cause, Judged};
+use crate::engine::looks::Due;
 use crate::engine::preflight;
 use crate::engine::refusal::Refusal;
 use crate::engine::rules::Rules;
@@ -156,6 +157,9 @@ fn next_line(next: &Peek, standing: &Standing) -> String {
         Peek::Expire(run) => {
             format!("  next      run {run} is closed, whose deadline has passed\n")
         }
+        Peek::Look(Due { look, tasks }) => {
+            format!("  next      look {look}, at the first {tasks} tasks of the draw\n")
+        }
         Peek::Wait => {
             "  next      nothing until a run that is open has ended or is scored\n".to_owned()
         }
@@ -168,6 +172,7 @@ fn next_json(next: &Peek) -> Value {
         Peek::Start(next) => json!({ "start": next }),
         Peek::Refused(refusal) => json!({ "refused": refusal }),
         Peek::Expire(run) => json!({ "expire": run }),
+        Peek::Look(Due { look, tasks }) => json!({ "look": look, "tasks": tasks }),
         Peek::Wait | Peek::Complete => Value::Null,
     }
 }

@@ -13,6 +13,7 @@ mod export;
 mod input;
 mod inspect;
 mod live;
+mod look;
 mod looks;
 mod operator;
 mod plan;
@@ -122,6 +123,7 @@ fn execute(cli: &Cli) -> Result<Reply, Failure> {
         Verb::Deviate(args) => operator::deviate(args),
         Verb::Cancel(args) => live::cancel(args),
         Verb::Reconcile(args) => live::reconcile(args),
+        Verb::Look(args) => look::look(args),
         Verb::Doctor => doctor::doctor(),
         Verb::Status(args) => inspect::status(args, cli.json),
         Verb::Analyze(args) => analyze::analyze(args),

@@ -148,21 +148,56 @@ fn by_plan(slice: &Slice, plan: &Plan, slot: &Slot) -> Option<Ending> {
     }
     let lane = slice.lane(LaneId::registered(plan.lane(slot)))?;
     // A block that was voided too often has ended without any attempt that counts.
-    ending(attempts_at(slice, lane, slot.position)).or(Some(Ending::Unjudged))
+    ending(attempts_at(slice, lane, slot.position).map(ending_of)).or(Some(Ending::Unjudged))
 }
 
 fn attempts_at<'a>(
     slice: &'a Slice,
     lane: &'a Lane,
     position: u64,
-) -> impl Iterator<Item = Option<Ending>> + 'a {
+) -> impl Iterator<Item = &'a Run> {
     let runs = lane.runs.iter().filter_map(|run| slice.run(*run));
-    let there = runs.filter(move |run| run.place.is_some_and(|place| place.position == position));
-    there.map(|run| match run.state {
+    runs.filter(move |run| run.place.is_some_and(|place| place.position == position))
+}
+
+fn ending_of(run: &Run) -> Option<Ending> {
+    match run.state {
         State::Scored => Some(Ending::Judged),
         State::Unjudged => Some(Ending::Unjudged),
         State::Live | State::Ended | State::Void => None,
-    })
+    }
+}
+
+/// Returns the slots of a task whose slots have all ended, each with the run that says how; none where its
+/// block was voided too often.
+pub(super) fn of_task<'a>(
+    rules: &Rules,
+    slice: &'a Slice,
+    plan: &Plan,
+    task: u64,
+) -> Vec<(Slot, Option<&'a Run>)> {
+    let arms = rules.protocol().arms.len() as u64;
+    let repeats = 0..plan.repeats();
+    let each = repeats.flat_map(|repeat| (0..arms).map(move |arm| (repeat, arm)));
+    let slots = each.map(|(repeat, arm)| plan.slot(plan.position(task, repeat, arm)));
+    let by_counts = match rules.protocol().allocation.by {
+        OrderBy::Plan => None,
+        OrderBy::Counts => Some(counts::closing(rules, slice, task)),
+    };
+    let closing = |slot: &Slot| match &by_counts {
+        Some(runs) => {
+            let place = (usize::try_from(slot.arm).ok()?, slot.repeat + 1);
+            slice.run(*runs.get(&place)?)
+        }
+        None => {
+            let lane = slice.lane(LaneId::registered(plan.lane(slot)))?;
+            let attempts = attempts_at(slice, lane, slot.position);
+            attempts.filter(|run| ending_of(run).is_some()).last()
+        }
+    };
+    slots
+        .map(|slot| (slot, closing(&slot)))
+        .collect()
 }
 
 #[cfg(test)]

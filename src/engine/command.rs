@@ -217,6 +217,15 @@ pub enum Action {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         note: Option<String>,
     },
+    /// Records what a scheduled look at the first tasks of the draw came to.
+    Look {
+        /// Which look, from 1.
+        look: u64,
+        /// How many tasks of the draw it is at.
+        tasks: u64,
+        /// Whether the registered test rejects there, which ends the study.
+        stops: bool,
+    },
     /// Records that a registered rule has ended the study before all its slots had.
     Conclude {},
     /// Records that somebody looked at sealed outcomes.

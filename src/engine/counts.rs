@@ -114,6 +114,26 @@ pub(super) fn seated(rules: &Rules, slice: &Slice, (task, arm): &Cell) -> Vec<(F
 
 /// Returns how the slots of a task have ended, by the place of the arm and the slot, from 1.
 pub(super) fn endings(rules: &Rules, slice: &Slice, task: u64) -> BTreeMap<(usize, u64), Ending> {
+    let ended = ended_slots(rules, slice, task).into_iter();
+    ended
+        .map(|(place, (_, fate))| match fate {
+            Fate::Scored => (place, Ending::Judged),
+            _ => (place, Ending::Unjudged),
+        })
+        .collect()
+}
+
+/// Returns the runs that say how the slots of a task have ended, by the same places.
+pub(super) fn closing(rules: &Rules, slice: &Slice, task: u64) -> BTreeMap<(usize, u64), RunId> {
+    let ended = ended_slots(rules, slice, task).into_iter();
+    ended.map(|(place, (run, _))| (place, run)).collect()
+}
+
+fn ended_slots(
+    rules: &Rules,
+    slice: &Slice,
+    task: u64,
+) -> BTreeMap<(usize, u64), (RunId, Fate)> {
     let phase = Phase {
         confirmatory: true,
         index: task,
@@ -123,18 +143,16 @@ pub(super) fn endings(rules: &Rules, slice: &Slice, task: u64) -> BTreeMap<(usiz
     };
     let view = View::recorded(rules, slice);
     let attempts = &rules.protocol().attempts;
-    let arms = view.arms().into_iter().enumerate();
-    let of_arm = |(arm, id): (usize, &str)| {
-        filling(attempts, view.fates(&task, id)).filter_map(move |(filled, fate)| {
-            let ending = match fate {
-                Fate::Scored => Ending::Judged,
-                Fate::Unjudged(_) if !filled.waits => Ending::Unjudged,
-                _ => return None,
-            };
-            Some(((arm, filled.slot), ending))
-        })
-    };
-    arms.flat_map(of_arm).collect()
+    let mut ended = BTreeMap::new();
+    for (arm, id) in view.arms().into_iter().enumerate() {
+        let runs = view.runs(&task, id).map(|run| run.run);
+        for ((filled, fate), run) in filling(attempts, view.fates(&task, id)).zip(runs) {
+            if fate == Fate::Scored || (fate != Fate::Open && !filled.waits) {
+                ended.insert((arm, filled.slot), (run, fate));
+            }
+        }
+    }
+    ended
 }
 
 /// What the order looks at before a slot of an arm starts.

@@ -8,6 +8,7 @@ use super::ending::{close, evidence_digest, expire, finish, observed, score};
 use super::event::Event;
 use super::guards;
 use super::hands;
+use super::looks::{self, Due};
 use super::observation::Facts;
 use super::refusal::Refusal;
 use super::rules::Rules;
@@ -95,15 +96,23 @@ pub fn decide(rules: Option<&Rules>, slice: &Slice, command: &Command) -> Ruling
         Action::Anchor { entry, witness, .. } => {
             hands::anchor(slice, *entry, witness, &command.action)
         }
+        Action::Look { look, tasks, stops } => {
+            let (look, tasks) = (*look, *tasks);
+            looks::take(rules, slice, Due { look, tasks }, *stops)
+        }
         Action::Conclude {} => conclude(rules, slice, at),
         Action::Unblind {} => Ok(vec![Event::Unblinded {}]),
     };
     durations::noted(rules, slice, at, ruling)
 }
 
-/// Returns whether a command comes from one who may write; a deadline is the engine's own to close.
+/// Returns whether a command comes from one who may write; what the registration alone decides is the engine's
+/// own.
 fn is_from_admitted(rules: &Rules, command: &Command) -> bool {
-    let is_own = matches!(command.action, Action::Expire { .. } | Action::Conclude {});
+    let is_own = matches!(
+        command.action,
+        Action::Expire { .. } | Action::Look { .. } | Action::Conclude {}
+    );
     is_own || actors::is_admitted(&rules.protocol().actors, &command.actor)
 }
 

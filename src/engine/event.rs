@@ -248,6 +248,13 @@ pub enum Event {
         /// The rule's code.
         code: String,
     },
+    /// A scheduled look was taken.
+    Looked {
+        /// Which one, from 1.
+        look: u64,
+        /// Whether it lets nothing more start.
+        stops: bool,
+    },
     /// Sealed outcomes were looked at.
     Unblinded {},
 }
@@ -269,6 +276,7 @@ impl Event {
             Self::Breaker { .. } => Some("/breaker"),
             Self::Drawn { .. } => Some("/draw"),
             Self::BlockLasted { .. } => Some("/stages"),
+            Self::Looked { .. } => Some("/analysis/looks"),
             _ => None,
         }
     }

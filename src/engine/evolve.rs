@@ -252,6 +252,10 @@ pub fn evolve(slice: &mut Slice, at: Time, event: &Event) {
                 code: code.clone(),
             });
         }
+        Event::Looked { look, stops } => {
+            slice.standing.looked.taken = *look;
+            slice.standing.looked.stops = *stops;
+        }
         Event::Unblinded {} => slice.standing.unblinded += 1,
     }
 }

@@ -15,6 +15,7 @@ use super::event::Event;
 use super::fits;
 use super::frame::Phase;
 use super::lanes;
+use super::looks;
 use super::preflight::{self, Status};
 use super::probes;
 use super::refusal::Refusal;
@@ -53,6 +54,9 @@ pub(super) fn admissible(
         return Ok(None);
     };
     let phase = lock(rules, slice, &task)?;
+    if phase.confirmatory {
+        looks::guard(rules, slice)?;
+    }
     readiness(rules, slice)?;
     probes(rules, slice)?;
     let in_session = executed == &Executed::Here;
@@ -63,7 +67,7 @@ pub(super) fn admissible(
         arms: &[arm],
         stages: of_stage.as_slice(),
     };
-    conditions(rules, slice, whom, at, |stop| looks(stop, in_session))?;
+    conditions(rules, slice, whom, at, |stop| is_asked(stop, in_session))?;
     stage(rules, slice, slot, at)?;
     cutoff(rules, at)?;
     spending::guard(rules, slice, &task.id, arm, false)?;
@@ -127,13 +131,13 @@ fn under_way<'r>(rules: &'r Rules, slice: &Slice, at: Time) -> Vec<&'r str> {
 
 /// Returns whether a start looks at a stop; in a session those that are looked at when it begins have
 /// been passed.
-fn looks(stop: &Stop, in_session: bool) -> bool {
+fn is_asked(stop: &Stop, in_session: bool) -> bool {
     !in_session || stop.at == StopAt::Start
 }
 
 /// Returns the rule that has ended the study before all its slots had, if one has.
 pub fn stopped_by(rules: &Rules, slice: &Slice, at: Time) -> Option<Refusal> {
-    let over = cutoff(rules, at).err();
+    let over = looks::stopped(slice).or_else(|| cutoff(rules, at).err());
     over.or_else(|| spending::over_for_good(rules, slice))
 }
 
@@ -235,7 +239,7 @@ pub(super) fn stopped_stage(
         arms: &[],
         stages: &stages,
     };
-    let of_stage = |stop: &Stop| stop.scope == StopScope::Stage && looks(stop, in_session);
+    let of_stage = |stop: &Stop| stop.scope == StopScope::Stage && is_asked(stop, in_session);
     let conditions = match rules.conditions() {
         Ok(conditions) => conditions,
         Err(error) => return Some(broken(error)),

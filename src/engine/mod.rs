@@ -13,7 +13,7 @@
 //! (what people report). The guards of a start stand in `guards`, the orders in `lanes` (by plan) and `counts`, voids in
 //! `outage`, growing studies in `tasks`, what is spent in `spending`, how long blocks took in
 //! `durations`, how far they have come in `blocks`, what all that amounts to in `totals` (whose sums
-//! are `exact`), where the tasks are in `frame`; `observation` reads an arm's own output.
+//! are `exact`), scheduled looks in `looks`, where the tasks are in `frame`; `observation` reads an arm's own output.
 //!
 //! The rules that need no slice stand by themselves: who may write (`actors`), what follows an attempt
 //! (`attempts`), how long to wait (`backoff`), what may be spent (`budget`), when readings let starts
@@ -45,6 +45,7 @@ pub mod frame;
 pub mod guards;
 mod hands;
 mod lanes;
+pub mod looks;
 pub mod modelcheck;
 pub mod observation;
 pub mod outage;

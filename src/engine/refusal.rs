@@ -327,6 +327,27 @@ pub enum Refusal {
         /// The cause.
         cause: Cause,
     },
+    /// A look at the first tasks of the draw comes before the next start.
+    LookDue {
+        /// Which look, from 1.
+        look: u64,
+        /// How many tasks it is at.
+        tasks: u64,
+    },
+    /// A scheduled look has ended the study.
+    LookStopped {
+        /// Which look, from 1.
+        look: u64,
+    },
+    /// No such look is due.
+    LookNotDue {
+        /// The look that comes next, from 1; none where none does.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        next: Option<u64>,
+        /// How many slots of its tasks have not ended.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        open: Option<u64>,
+    },
     /// No rule has ended the study, or a run is open.
     NotOver {},
     /// The protocol has no breaker.
@@ -441,6 +462,9 @@ impl Refusal {
             Self::NotEnded { .. } => "not-ended",
             Self::NotStale { .. } => "not-stale",
             Self::NotACause { .. } => "not-a-cause",
+            Self::LookDue { .. } => "look-due",
+            Self::LookStopped { .. } => "look-stopped",
+            Self::LookNotDue { .. } => "look-not-due",
             Self::NotOver {} => "not-over",
             Self::NoBreaker {} => "no-breaker",
             Self::BreakerInternal {} => "breaker-internal",
@@ -484,6 +508,9 @@ impl Refusal {
             Self::BreakerOpen { .. } => Some("/breaker"),
             Self::BreakerInternal {} => Some("/breaker/external"),
             Self::PastCutoff { .. } => Some("/cutoff/at"),
+            Self::LookDue { .. } | Self::LookStopped { .. } | Self::LookNotDue { .. } => {
+                Some("/analysis/looks")
+            }
             Self::SplitClosed { .. } | Self::NotRegistered { .. } => Some("/tasks/splits"),
             Self::NotDrawn { .. } | Self::DrawConflict { .. } => Some("/draw"),
             Self::DrawFull { .. } => Some("/draw/size"),
@@ -505,6 +532,7 @@ impl Refusal {
                 | Self::SwitchUnreadable {}
                 | Self::OutageHour { .. }
                 | Self::StageClosed { .. }
+                | Self::LookDue { .. }
                 | Self::OverBudget {
                     over: Over::Hold
                         | Over::Money {
@@ -546,6 +574,7 @@ impl Refusal {
             | Self::NotEnded { .. }
             | Self::NotStale { .. }
             | Self::NotOver {}
+            | Self::LookNotDue { next: Some(_), .. }
             | Self::NotOpened {} => Retry::Later,
             _ => Retry::Never,
         }

@@ -125,6 +125,9 @@ pub struct Standing {
     /// The median of how long complete blocks took.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub middle: Option<Middle>,
+    /// How far the scheduled looks have come.
+    #[serde(default, skip_serializing_if = "Looked::is_nothing")]
+    pub looked: Looked,
     /// When the last slot ended.
     pub completed: Option<Time>,
     /// Which registered rule ended the study before its last slot had.
@@ -140,6 +143,24 @@ impl Standing {
     /// Returns whether the study has ended: all its slots have, or a registered rule ended it.
     pub fn has_ended(&self) -> bool {
         self.completed.is_some() || self.stopped.is_some()
+    }
+}
+
+/// How far the scheduled looks have come.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Looked {
+    /// How many slots of the tasks of each look have ended.
+    pub slots_ended: Vec<u64>,
+    /// How many looks were taken.
+    pub taken: u64,
+    /// Whether the newest of them lets nothing more start.
+    pub stops: bool,
+}
+
+impl Looked {
+    fn is_nothing(&self) -> bool {
+        *self == Self::default()
     }
 }
 

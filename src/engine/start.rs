@@ -7,6 +7,7 @@ use super::event::{Event, LaneId, Place};
 use super::frame::Phase;
 use super::guards;
 use super::lanes;
+use super::looks::{self, Due};
 use super::outage;
 use super::refusal::{Next, Refusal};
 use super::rules::Rules;
@@ -22,6 +23,8 @@ pub enum Peek {
     Expire(RunId),
     /// This slot may start now.
     Start(Next),
+    /// A look is due; taking it comes first.
+    Look(Due),
     /// A guard refuses whatever could start next.
     Refused(Refusal),
     /// Nothing may start until a run under way has ended, or the study is registered.
@@ -34,6 +37,9 @@ pub enum Peek {
 pub fn peek(rules: &Rules, slice: &Slice, at: Time) -> Peek {
     if slice.standing.registered.is_none() {
         return Peek::Wait;
+    }
+    if let Ok(due) = looks::due(rules, slice) {
+        return Peek::Look(due);
     }
     let plan = rules.plan_of(slice, true);
     if slice.standing.slots_ended >= plan.len() {

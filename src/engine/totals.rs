@@ -17,6 +17,7 @@ use super::event::{Event, Outcomes};
 use super::evolve;
 use super::exact::Exact;
 use super::facts::{Fact, FactKey};
+use super::looks;
 use super::rules::Rules;
 use super::slice::{Missing, Run, Slice};
 use crate::units::RunId;
@@ -89,6 +90,8 @@ struct Touched {
     /// Blocks, and whether they were complete.
     blocks: BTreeMap<u64, bool>,
     slots_void: u64,
+    /// By how much the ended slots of each look move.
+    looks: Vec<i64>,
     /// Runs of controls that are closed.
     controls: Vec<RunId>,
 }
@@ -99,6 +102,8 @@ struct Moved {
     facts: BTreeMap<FactKey, Fact>,
     blocks_complete: u64,
     slots_void: u64,
+    /// By how much the ended slots of each look move.
+    looks: Vec<i64>,
 }
 
 /// Applies a command that was granted, and moves the totals on; `load` brings the rows that these look at.
@@ -131,6 +136,7 @@ fn touched(rules: Option<&Rules>, slice: &Slice, events: &[Event]) -> Touched {
         touched.blocks.insert(block, is_whole);
     }
     touched.slots_void = slots_void(rules, slice, events);
+    touched.looks = looks::moved(rules, slice, events);
     touched.marks = marks::added(rules, slice, events);
     for unit in marks::units(rules, slice, events) {
         let marks = unit.marks(rules, slice);
@@ -145,6 +151,7 @@ impl Touched {
         let mut moved = Moved {
             blocks_complete: slice.standing.blocks_complete,
             slots_void: slice.standing.slots_void,
+            looks: self.looks.clone(),
             ..Moved::default()
         };
         let Some(rules) = rules else { return moved };
@@ -180,6 +187,7 @@ impl Moved {
     fn keep(self, slice: &mut Slice) {
         slice.standing.blocks_complete = self.blocks_complete;
         slice.standing.slots_void = self.slots_void;
+        slice.standing.looked.count(&self.looks);
         for (key, fact) in self.facts {
             slice.set_fact(key, fact);
         }

@@ -16,6 +16,7 @@ use crate::engine::decide;
 use crate::engine::event::{Event, LaneId};
 use crate::engine::evolve;
 use crate::engine::facts::FactKey;
+use crate::engine::looks::{self, Due, Seen};
 use crate::engine::refusal::Refusal;
 use crate::engine::rules::Rules;
 use crate::engine::slice::{Slice, Standing};
@@ -80,7 +81,7 @@ pub struct Audit {
     pub rulings: u64,
     /// How many of them were refusals.
     pub refusals: u64,
-    /// How many scores could not be computed again because their openings are withheld.
+    /// How many scores and looks could not be computed again because openings are withheld.
     pub withheld: u64,
     /// How many pilot runs came before the registration.
     pub pilots_before_registration: u64,
@@ -260,7 +261,7 @@ impl<S: Shelf> Auditor<S> {
         let derived = Answer::from(derived);
         let is_nothing = matches!(recorded, Answer::Granted(events) if events.is_empty());
         match derived == *recorded && !is_nothing {
-            true => Ok(()),
+            true => self.look_again(seq, &command.action, recorded),
             false => Err(End::Diverged(differs(
                 seq,
                 &command.action,
@@ -268,6 +269,45 @@ impl<S: Shelf> Auditor<S> {
                 recorded,
             ))),
         }
+    }
+
+    /// Computes again what a look that was taken came to.
+    fn look_again(
+        &mut self,
+        seq: u64,
+        action: &Action,
+        recorded: &Answer,
+    ) -> Result<(), End<S::Fault>> {
+        let (Action::Look { look, tasks, stops }, Answer::Granted(_)) = (action, recorded) else {
+            return Ok(());
+        };
+        let (look, tasks) = (*look, *tasks);
+        let mut seen = Seen::new(Due { look, tasks });
+        for place in 0..tasks {
+            let task = self.ask(|rules, slice| {
+                let rules = rules?;
+                Some(looks::of_task(rules, slice, place))
+            })?;
+            task.into_iter().for_each(|task| seen.add(task));
+            self.make_room().map_err(End::Fault)?;
+        }
+        match self.rules.as_ref().and_then(|rules| seen.take(rules)) {
+            None => self.withheld += 1,
+            Some(again) if again == *action => {}
+            Some(_) => {
+                let says = |stops: bool| if stops { "ends the study" } else { "goes on" };
+                let message = format!(
+                    "the record says that look {look} {}; its outcomes say that it {}",
+                    says(*stops),
+                    says(!stops)
+                );
+                return Err(End::Diverged(Divergence {
+                    rule: Some("/analysis/looks".into()),
+                    ..Divergence::new(Code::LookDiffers, seq, message)
+                }));
+            }
+        }
+        Ok(())
     }
 
     /// Refuses an entry that is not of its time.

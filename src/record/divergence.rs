@@ -43,6 +43,8 @@ pub enum Code {
     ExpiryMissing,
     /// The registered rules answer the command otherwise.
     RulingDiffers,
+    /// A look at the outcomes comes to something else.
+    LookDiffers,
     /// The number or the digest of the last entry is not the header's.
     HeadDiffers,
     /// No entry has the digest that the record is held to.
@@ -74,6 +76,7 @@ impl Code {
             Self::ClockDiffers => "clock-differs",
             Self::ExpiryMissing => "expiry-missing",
             Self::RulingDiffers => "ruling-differs",
+            Self::LookDiffers => "look-differs",
             Self::HeadDiffers => "head-differs",
             Self::HeadUnknown => "head-unknown",
             Self::BehindAnchor => "behind-anchor",

@@ -1,39 +1,27 @@
 //! The slots of a study as the registered analysis reads them.
 
-use serde_json::Value;
-
 use super::slots::Became;
 use super::tally::control_totals;
 use super::told::Told;
-use crate::analysis::registered::observed::{Control, Fate, Slot, Task};
-use crate::engine::frame::Phase;
+use crate::analysis::registered::observed::{Control, Fate, Slot, Task, number};
+use crate::engine::looks;
 use crate::engine::rules::Rules;
-use crate::engine::slice::Slice;
-use crate::protocol::model::{Analysis, OutcomeKind, Protocol};
+use crate::engine::slice::{Slice, Standing};
+use crate::protocol::model::{Analysis, Protocol};
 use crate::protocol::plan::{self, Plan};
 
 /// Returns the tasks of a plan, in its order, with what the analysis asks of their fields.
 pub fn tasks(rules: &Rules, slice: &Slice, plan: &Plan, analysis: &Analysis) -> Vec<Task> {
-    let hole = |field: &str| format!("task.{field}");
-    let cluster = analysis.cluster.field().map(hole);
-    let described = analysis.descriptive.as_ref();
-    let groups = described.map_or(&[][..], |described| &described.subgroups);
-    let groups: Vec<String> = groups.iter().map(|field| hole(field)).collect();
-    let of_index = |index| {
-        let phase = Phase {
-            confirmatory: true,
-            index,
-        };
-        let id = rules.task_at(slice, phase).unwrap_or_default();
-        let task = rules.task_in(slice, &id);
-        let fill = |hole: &String| task.as_ref().and_then(|task| task.fill(hole));
-        Task {
-            cluster: cluster.as_ref().and_then(fill),
-            groups: groups.iter().map(fill).collect(),
-            id,
-        }
-    };
-    (0..plan.tasks()).map(of_index).collect()
+    let places = 0..plan.tasks();
+    places
+        .map(|place| looks::task(rules, slice, analysis, place))
+        .collect()
+}
+
+/// Returns the scheduled look that has ended a study, from 1.
+pub fn stopped_at(standing: &Standing) -> Option<usize> {
+    let taken = usize::try_from(standing.looked.taken).ok();
+    taken.filter(|_| standing.looked.stops)
 }
 
 /// Returns what the controls came to.
@@ -82,16 +70,5 @@ pub fn slot(
             .collect(),
         wall: speaks.and_then(|run| run.ending.as_ref()?.wall),
         cost: speaks.and_then(|run| run.cost.known()),
-    }
-}
-
-/// Returns an outcome as a number: money in USD, as it is told to people.
-#[expect(clippy::float_arithmetic, reason = "an analysis computes with doubles")]
-fn number(kind: OutcomeKind, value: &Value) -> Option<f64> {
-    match (kind, value) {
-        (OutcomeKind::Binary, Value::Bool(flag)) => Some(f64::from(u8::from(*flag))),
-        (OutcomeKind::Money, Value::Number(micros)) => Some(micros.as_f64()? / 1_000_000.0),
-        (OutcomeKind::Number | OutcomeKind::Duration, Value::Number(number)) => number.as_f64(),
-        _ => None,
     }
 }

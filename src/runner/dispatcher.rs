@@ -509,6 +509,7 @@ impl Dispatcher<'_> {
                 Peek::Expire(run) => {
                     writer.apply(request("engine", Action::Expire { run }))?;
                 }
+                Peek::Look(_) => drop(writer.look()?),
                 Peek::Start(next) => return self.grant_slot(writer, &next),
             }
         }

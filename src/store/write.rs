@@ -12,6 +12,7 @@ use super::{Fault, Flush, Hold, Result, Store, current_rules, doubt, pace, rows}
 use crate::engine::command::{Action, Clock, Command};
 use crate::engine::decide::{self, Ruling};
 use crate::engine::evolve;
+use crate::engine::looks::{self, Due, Seen};
 use crate::engine::refusal::Refusal;
 use crate::engine::rules::Rules;
 use crate::engine::slice::{Run, Seated, Slice, Standing, State};
@@ -245,6 +246,45 @@ impl Writer<'_> {
         };
         let at = self.now.max(self.derived.slice.standing.at);
         self.ask(|slice| start::peek(&rules, slice, at))
+    }
+
+    /// Takes the scheduled look that is due: computes what it comes to, and records that. Where none is due,
+    /// the refusal is not recorded: nothing was looked at.
+    pub fn look(&mut self) -> Result<Response> {
+        let ruled = match self.rules()? {
+            Some(rules) => self.ask(|slice| looks::due(&rules, slice))?.map(|due| (rules, due)),
+            None => Err(Refusal::NotOpened {}),
+        };
+        match ruled {
+            Ok((rules, due)) => {
+                let action = self.computed(&rules, due)?;
+                self.apply(Request {
+                    actor: "engine".to_owned(),
+                    key: None,
+                    expects: None,
+                    action,
+                })
+            }
+            Err(refusal) => Ok(Response {
+                seq: None,
+                at: self.now,
+                ruling: Err(refusal),
+                repeated: false,
+                expired: Vec::new(),
+            }),
+        }
+    }
+
+    /// Computes what a look comes to.
+    fn computed(&mut self, rules: &Rules, due: Due) -> Result<Action> {
+        let mut seen = Seen::new(due);
+        for task in 0..due.tasks {
+            seen.add(self.ask(|slice| looks::of_task(rules, slice, task))?);
+        }
+        seen.take(rules).ok_or_else(|| Fault::Row {
+            row: format!("outcomes at look {}", due.look),
+            message: "the record does not have them".to_owned(),
+        })
     }
 
     /// Says which pilot slot may start next, in the order of the pilot plan.

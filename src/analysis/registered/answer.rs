@@ -72,13 +72,15 @@ pub enum Verdict {
 pub struct Flow {
     /// Drawn tasks.
     pub tasks_drawn: u64,
+    /// How many of them, in their order, the primary comparison is about: with looks those that were closed.
+    pub tasks_analysed: u64,
     /// Registered slots.
     pub slots: u64,
     /// Each arm, in the listed order.
     pub arms: Vec<ArmFlow>,
     /// Tasks of which every slot of every arm is scored.
     pub complete_blocks: u64,
-    /// Slots of the compared arms.
+    /// Slots of the compared arms, of the tasks that are analysed.
     pub compared: u64,
     /// Those of them without a value of the primary outcome.
     pub missing: u64,
@@ -275,6 +277,8 @@ pub struct LookTable {
     pub treatment: String,
     /// How the level is spent.
     pub spending: Spending,
+    /// The look that has ended the study, from 1; `null` where none has.
+    pub stopped_at: Option<usize>,
     /// The looks.
     pub looks: Vec<Look>,
     /// The e-value of the signs in the order of the draw, where one is registered.

@@ -14,6 +14,8 @@ pub(super) struct Computed {
     pub(super) looks: Vec<LookTable>,
     /// Whether looks are registered, also where their schedule has no boundaries.
     pub(super) scheduled: bool,
+    /// Whether one of them has ended the study: what else was to be compared has no share of the level then.
+    pub(super) stopped: bool,
 }
 
 /// The comparisons with what they may decide, and the verdict.
@@ -51,7 +53,7 @@ pub(super) fn decide(
         let mut primaries = computed.primary.iter();
         let gate = primaries.find(|primary| primary.treatment == secondary.treatment);
         let open = !gated || gate.is_some_and(|primary| primary.rejects);
-        secondary.decide(blocked.is_none() && open);
+        secondary.decide(blocked.is_none() && open && !computed.stopped);
     }
     let shown = computed.primary.iter().filter(|one| one.rejects).count();
     let verdict = blocked.unwrap_or(match shown {

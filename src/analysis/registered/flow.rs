@@ -11,7 +11,7 @@ use crate::protocol::model::{Analysis, Arm};
 const UNSPECIFIED: &str = "unspecified";
 
 /// Counts the slots of a study. `compared` are the arms that are compared, `outcome` is the primary one, both by
-/// their places.
+/// their places; what is missing is counted over the first `analysed` tasks.
 pub(super) fn flow(
     analysis: &Analysis,
     arms: &[Arm],
@@ -19,6 +19,7 @@ pub(super) fn flow(
     cells: &Cells<'_>,
     compared: &[usize],
     outcome: usize,
+    analysed: usize,
 ) -> Flow {
     let of_arm = |(place, arm): (usize, &Arm)| {
         let slots = observed.slots.iter().filter(|slot| slot.arm == place);
@@ -34,13 +35,14 @@ pub(super) fn flow(
     let mut slots = 0;
     let mut missing = 0;
     for slot in &observed.slots {
-        if compared.contains(&slot.arm) {
+        if slot.task < analysed && compared.contains(&slot.arm) {
             slots += 1;
             missing += u64::from(slot.value(outcome).is_none());
         }
     }
     Flow {
         tasks_drawn: observed.tasks.len() as u64,
+        tasks_analysed: analysed as u64,
         slots: observed.slots.len() as u64,
         arms: arms.iter().enumerate().map(of_arm).collect(),
         complete_blocks: (0..cells.tasks()).filter(is_complete).count() as u64,

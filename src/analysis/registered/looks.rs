@@ -17,16 +17,64 @@ use crate::protocol::model::{self, Looks};
 const RHO: f64 = 2.0;
 
 /// Computes the looks of a comparison. None where the schedule allows no boundaries.
-pub(super) fn table(made: &Made<'_>, looks: &Looks) -> Option<LookTable> {
-    let all = made.cells.tasks().max(1);
-    let reached = share(made.tasks as u64, all as u64);
-    let fractions = looks.fractions.iter();
-    let fractions = fractions.map(|fraction| share(fraction.num, fraction.den));
-    // What is analysed in the end is a look, too; one that is as good as there is that one.
-    let before = |at: &f64| reached - at >= LOOK_GAP_MIN * reached;
-    let mut fractions: Vec<f64> = fractions.filter(before).collect();
-    fractions.push(reached);
-    let design = SequentialDesign {
+pub(super) fn table(made: &Made<'_>, looks: &Looks, stopped_at: Option<usize>) -> Option<LookTable> {
+    let all = made.cells.tasks();
+    let mut fractions = fractions(looks);
+    let under_run = match stopped_at {
+        // The last look is the one that has ended the study, at its own share of the level.
+        Some(look) => {
+            fractions.truncate(look);
+            UnderRun::SpendToT
+        }
+        None => {
+            let reached = share(made.tasks as u64, all.max(1) as u64);
+            // What is analysed in the end is a look, too; one that is as good as there is that one.
+            fractions.retain(|at| reached - at >= LOOK_GAP_MIN * reached);
+            fractions.push(reached);
+            match looks.under_run {
+                Some(model::UnderRun::SpendAll) => UnderRun::SpendAll,
+                None | Some(model::UnderRun::SpendToT) => UnderRun::SpendToT,
+            }
+        }
+    };
+    let bounds = boundaries(&design(made, looks, fractions, under_run)).ok()?;
+    let spent = bounds.cumulative_alpha_total.iter().zip(&bounds.nominal_p);
+    let each = bounds.fractions.iter().zip(spent);
+    let each = each.map(|(fraction, (spent, nominal))| look(made, *fraction, *spent, *nominal));
+    let all = made.pairs(made.estimand(), all);
+    let evalue = looks.evalue == Some(true);
+    Some(LookTable {
+        treatment: made.arms[1].to_owned(),
+        spending: looks.spending,
+        stopped_at,
+        looks: each.collect(),
+        evalue: evalue.then(|| sign_evalue(&all.differences, made.alpha)),
+    })
+}
+
+/// Returns whether a look, from 1, rejects; `made` has its tasks alone. None where there is no boundary.
+pub(super) fn stops(made: &Made<'_>, looks: &Looks, look: usize) -> Option<bool> {
+    let mut fractions = fractions(looks);
+    fractions.truncate(look);
+    let bounds = boundaries(&design(made, looks, fractions, UnderRun::SpendToT)).ok()?;
+    let nominal = *bounds.nominal_p.get(look.checked_sub(1)?)?;
+    let p = finite(made.test(&made.pairs(made.estimand(), made.tasks)).p);
+    Some(nominal.is_some_and(|nominal| rejects(p, nominal)))
+}
+
+fn fractions(looks: &Looks) -> Vec<f64> {
+    let each = looks.fractions.iter();
+    each.map(|fraction| share(fraction.num, fraction.den))
+        .collect()
+}
+
+fn design(
+    made: &Made<'_>,
+    looks: &Looks,
+    fractions: Vec<f64>,
+    under_run: UnderRun,
+) -> SequentialDesign {
+    SequentialDesign {
         fractions,
         spending: match looks.spending {
             model::Spending::Obf => Spending::Obf,
@@ -39,29 +87,20 @@ pub(super) fn table(made: &Made<'_>, looks: &Looks) -> Option<LookTable> {
         } else {
             Sided::One
         },
-        under_run: match looks.under_run {
-            Some(model::UnderRun::SpendAll) => UnderRun::SpendAll,
-            None | Some(model::UnderRun::SpendToT) => UnderRun::SpendToT,
-        },
-    };
-    let bounds = boundaries(&design).ok()?;
-    let spent = bounds.cumulative_alpha_total.iter().zip(&bounds.nominal_p);
-    let each = bounds.fractions.iter().zip(spent);
-    let each = each.map(|(fraction, (spent, nominal))| look(made, *fraction, *spent, *nominal));
-    let all = made.pairs(made.estimand(), made.cells.tasks());
-    let evalue = looks.evalue == Some(true);
-    Some(LookTable {
-        treatment: made.arms[1].to_owned(),
-        spending: looks.spending,
-        looks: each.collect(),
-        evalue: evalue.then(|| sign_evalue(&all.differences, made.alpha)),
-    })
+        under_run,
+    }
 }
 
-/// Returns how many of the drawn tasks, in their order, have slots that have all ended.
-pub(super) fn closed(made: &Made<'_>) -> usize {
+/// Returns how many of the drawn tasks are analysed: those of the look that has ended the study, or the first
+/// ones whose slots have all ended.
+pub(super) fn analysed(made: &Made<'_>, looks: &Looks, stopped_at: Option<usize>) -> usize {
     let all = made.cells.tasks();
-    (0..all).take_while(|task| has_ended(made, *task)).count()
+    let at_look = || {
+        let fraction = looks.fractions.get(stopped_at?.checked_sub(1)?)?;
+        usize::try_from(fraction.floor_of(all as u64)).ok()
+    };
+    let closed = || (0..all).take_while(|task| has_ended(made, *task)).count();
+    at_look().unwrap_or_else(closed)
 }
 
 fn look(made: &Made<'_>, fraction: f64, alpha_spent: f64, nominal_p: Option<f64>) -> Look {

@@ -59,9 +59,9 @@ impl Registered<'_> {
         let cells = Cells::new(observed, arms.len(), clustered);
         let repeats = cells.repeats();
         let mut primary = self.made(&cells, PRIMARY, &analysis.primary);
-        if analysis.looks.is_some() {
+        if let Some(looks) = &analysis.looks {
             for made in &mut primary {
-                made.tasks = looks::closed(made);
+                made.tasks = looks::analysed(made, looks, observed.stopped_at);
             }
         }
         let others = analysis.secondary.iter();
@@ -69,17 +69,20 @@ impl Registered<'_> {
         let looks = analysis.looks.as_ref();
         let looks = looks.map_or_else(Vec::new, |looks| {
             let each = primary.iter();
-            each.filter_map(|made| looks::table(made, looks)).collect()
+            each.filter_map(|made| looks::table(made, looks, observed.stopped_at))
+                .collect()
         });
         let compared = self.compared();
         let outcome = self.place(&analysis.primary.outcome);
-        let flow = flow::flow(analysis, arms, observed, &cells, &compared, outcome);
+        let analysed = primary.first().map_or(cells.tasks(), |made| made.tasks);
+        let flow = flow::flow(analysis, arms, observed, &cells, &compared, outcome, analysed);
         let controls: Vec<Control> = observed.controls.iter().map(control).collect();
         let computed = family::Computed {
             primary: primary.iter().map(Made::answer).collect(),
             secondary: others.map(|made| made.answer()).collect(),
             looks,
             scheduled: analysis.looks.is_some(),
+            stopped: observed.stopped_at.is_some(),
         };
         let decided = family::decide(self, computed, &flow, &controls);
         Answer {
@@ -103,6 +106,17 @@ impl Registered<'_> {
                 })
                 .collect(),
         }
+    }
+
+    /// Returns whether a scheduled look, from 1, shows what is to be shown; `observed` has its tasks alone. None
+    /// where there is no such look.
+    pub fn stops_at(&self, observed: &Observed, look: usize) -> Option<bool> {
+        let looks = self.analysis.looks.as_ref()?;
+        let observed = &observed.opened();
+        let clustered = self.analysis.cluster.field().is_some();
+        let cells = Cells::new(observed, self.protocol.arms.len(), clustered);
+        let made = self.made(&cells, PRIMARY, &self.analysis.primary);
+        looks::stops(made.first()?, looks, look)
     }
 
     /// Makes a comparison ready for each treatment.

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::protocol::model::Expect;
+use serde_json::Value;
+
+use crate::protocol::model::{Expect, OutcomeKind};
 use crate::units::{Micros, Money};
 
 /// The slots of a study, once it has ended or as far as it has come.
@@ -14,6 +16,8 @@ pub struct Observed {
     pub slots: Vec<Slot>,
     /// What the controls came to, in the order of declaration.
     pub controls: Vec<Control>,
+    /// The scheduled look that has ended the study, from 1.
+    pub stopped_at: Option<usize>,
 }
 
 /// What the runs of a control say.
@@ -32,7 +36,7 @@ pub struct Control {
 }
 
 /// A drawn task.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Task {
     /// Its id.
     pub id: String,
@@ -89,6 +93,7 @@ impl Observed {
             tasks: self.tasks.clone(),
             slots: self.slots.iter().filter(is_open).cloned().collect(),
             controls: self.controls.clone(),
+            stopped_at: self.stopped_at,
         }
     }
 }
@@ -97,5 +102,15 @@ impl Slot {
     /// Returns an outcome by its place in the order of declaration.
     pub fn value(&self, outcome: usize) -> Option<f64> {
         self.values.get(outcome).copied().flatten()
+    }
+}
+
+/// Returns a recorded outcome as a number: money in USD, as it is told to people.
+pub fn number(kind: OutcomeKind, value: &Value) -> Option<f64> {
+    match (kind, value) {
+        (OutcomeKind::Binary, Value::Bool(flag)) => Some(f64::from(u8::from(*flag))),
+        (OutcomeKind::Money, Value::Number(micros)) => Some(micros.as_f64()? / 1_000_000.0),
+        (OutcomeKind::Number | OutcomeKind::Duration, Value::Number(number)) => number.as_f64(),
+        _ => None,
     }
 }

@@ -75,6 +75,7 @@ fn small(protocol: &Protocol, stale_after: Micros) -> Protocol {
         judge: None,
         checkpoint: Vec::new(),
         actors: Vec::new(),
+        analysis: None,
         ..protocol.clone()
     };
     let allocation = &mut small.allocation;

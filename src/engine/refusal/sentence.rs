@@ -111,6 +111,22 @@ impl fmt::Display for Refusal {
                 f,
                 "the stage `{stage}` is not open; it opens when its registered condition holds"
             ),
+            Self::LookDue { look, tasks } => write!(
+                f,
+                "look {look}, at the first {tasks} tasks of the draw, is due and comes first; `prereg look` takes it"
+            ),
+            Self::LookStopped { look } => write!(
+                f,
+                "look {look} has shown what was to be shown, and ends the study as registered"
+            ),
+            Self::LookNotDue {
+                next: Some(look),
+                open: Some(open),
+            } => write!(
+                f,
+                "look {look} comes next and is not due: {open} slots of its tasks have not ended"
+            ),
+            Self::LookNotDue { .. } => f.write_str("no look is left to be taken"),
             Self::OutageHour { window } => write!(
                 f,
                 "the hour of {} is an outage; nothing starts in it",

@@ -116,6 +116,14 @@ pub struct Looks {
     pub evalue: Option<bool>,
 }
 
+impl Looks {
+    /// Returns at how many tasks each look before the end is taken, of so many that are drawn.
+    pub fn before_end(&self, drawn: u64) -> impl Iterator<Item = u64> {
+        let sizes = self.fractions.iter().map(move |share| share.floor_of(drawn));
+        sizes.take_while(move |tasks| *tasks < drawn)
+    }
+}
+
 /// What is described without a test.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
