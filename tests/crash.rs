@@ -13,7 +13,7 @@ use std::fs;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-use common::{Dice, Recipe, Study, end_of};
+use common::{Dice, Recipe, Study, end_of, is_alive};
 use serde_json::Value;
 
 /// A study whose arms log each execution, and take a few moments.
@@ -294,8 +294,7 @@ fn a_receipt_is_read_by_the_next_session() {
     let supervisor = supervisor(&study);
     runner.kill().unwrap();
     runner.wait().unwrap();
-    let gone = || !std::path::Path::new(&format!("/proc/{supervisor}")).exists();
-    common::wait_until("the supervisor never ended", gone);
+    common::wait_until("the supervisor never ended", || !is_alive(supervisor));
     let said = study.data(&["reconcile"]);
     assert_eq!(said["runs"][0]["found"], "recorded", "{said}");
     assert_eq!(study.data(&["reconcile"])["runs"][0]["found"], "ended");

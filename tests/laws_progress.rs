@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 use engine_common::design::{Design, HOUR};
 use engine_common::histories::{granted, histories, placed};
-use engine_common::{Move, Report, World};
+use engine_common::{Move, Report, World, looking};
 use prereg::engine::start::{self, Peek};
 use prereg::protocol::model::LateReport;
 use prereg::units::RunId;
@@ -87,13 +87,18 @@ fn goes_on(world: &mut World<'_>) {
     for _ in 0..200 {
         match start::peek(rules, &world.slice, world.at) {
             Peek::Complete => break,
+            Peek::Look(_) => {
+                let look = looking::due(world).unwrap();
+                assert!(granted(world, &look));
+                world.give(&look);
+            }
             Peek::Start(next) => {
                 let given = world.give(&Move::Start(next.task, next.arm));
                 assert!(placed(&given).is_some(), "{given:?}");
                 settle(world);
                 helped = 0;
             }
-            Peek::Refused(refusal) if refusal.code() == "past-cutoff" => {
+            Peek::Refused(refusal) if ["past-cutoff", "look-stopped"].contains(&refusal.code()) => {
                 assert!(granted(world, &Move::Conclude));
                 world.give(&Move::Conclude);
                 assert!(world.slice.standing.has_ended());
@@ -226,6 +231,10 @@ fn random_histories_meet_every_ruling_that_the_engine_gives() {
         "task-added",
         "drawn",
         "deviated",
+        "looked",
+        "look-due",
+        "look-not-due",
+        "look-stopped",
     ] {
         assert!(met.contains(ruling), "no history meets {ruling}");
     }

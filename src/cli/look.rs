@@ -20,10 +20,14 @@ pub(super) fn look(args: &Look) -> Result<Reply, Failure> {
         Ok((response, conclude(writer)?))
     })?;
     let response = granted(&store, response)?;
-    let taken = response.ruling.iter().flatten().find_map(|event| match event {
-        Event::Looked { look, stops } => Some((*look, *stops)),
-        _ => None,
-    });
+    let taken = response
+        .ruling
+        .iter()
+        .flatten()
+        .find_map(|event| match event {
+            Event::Looked { look, stops } => Some((*look, *stops)),
+            _ => None,
+        });
     let (look, stops) = taken.unwrap_or_default();
     let text = match (stops, over) {
         (false, _) => format!("look        {look}: the study goes on\n"),

@@ -195,9 +195,7 @@ pub(super) fn of_task<'a>(
             attempts.filter(|run| ending_of(run).is_some()).last()
         }
     };
-    slots
-        .map(|slot| (slot, closing(&slot)))
-        .collect()
+    slots.map(|slot| (slot, closing(&slot))).collect()
 }
 
 #[cfg(test)]

@@ -129,11 +129,7 @@ pub(super) fn closing(rules: &Rules, slice: &Slice, task: u64) -> BTreeMap<(usiz
     ended.map(|(place, (run, _))| (place, run)).collect()
 }
 
-fn ended_slots(
-    rules: &Rules,
-    slice: &Slice,
-    task: u64,
-) -> BTreeMap<(usize, u64), (RunId, Fate)> {
+fn ended_slots(rules: &Rules, slice: &Slice, task: u64) -> BTreeMap<(usize, u64), (RunId, Fate)> {
     let phase = Phase {
         confirmatory: true,
         index: task,

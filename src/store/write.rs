@@ -252,7 +252,9 @@ impl Writer<'_> {
     /// the refusal is not recorded: nothing was looked at.
     pub fn look(&mut self) -> Result<Response> {
         let ruled = match self.rules()? {
-            Some(rules) => self.ask(|slice| looks::due(&rules, slice))?.map(|due| (rules, due)),
+            Some(rules) => self
+                .ask(|slice| looks::due(&rules, slice))?
+                .map(|due| (rules, due)),
             None => Err(Refusal::NotOpened {}),
         };
         match ruled {

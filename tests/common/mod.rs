@@ -406,6 +406,13 @@ pub fn prereg(arguments: &[&str]) -> Command {
     command
 }
 
+/// Returns whether a process is there and has not ended; one that nobody has taken in yet has.
+pub fn is_alive(pid: impl std::fmt::Display) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat.rsplit_once(") ").map(|(_, rest)| &rest[..1]);
+    !matches!(state, None | Some("Z" | "X"))
+}
+
 /// Waits until something is so, for far longer than it should take.
 pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let end = Instant::now() + PATIENCE;

@@ -10,10 +10,11 @@ use prereg::protocol::model::{
     Serial, SplitKind, Study, StudyKind, Workspace,
 };
 use prereg::protocol::registration::Registration;
-use prereg::units::{Bytes, Micros, Time};
+use prereg::units::{Bytes, Micros, Share, Time};
 use serde_json::{Value, json};
 
 use super::gates::{self, Gate, Opens};
+use super::looking;
 
 /// The seed of every draw; it orders shuffled arms.
 pub const SEED: &str = "a seed";
@@ -82,6 +83,8 @@ pub struct Design {
     /// Whether there is a control, `oracle`.
     pub control: bool,
     pub run_seed: bool,
+    /// At which shares of the drawn tasks there is a look.
+    pub looks: Vec<Share>,
     /// Whether tasks, arms and the control go by their other names.
     pub renamed: bool,
 }
@@ -132,6 +135,7 @@ impl Default for Design {
             breaker_external: false,
             control: true,
             run_seed: false,
+            looks: Vec::new(),
             renamed: false,
         }
     }
@@ -316,7 +320,7 @@ impl Design {
             artefacts: None,
             evidence: Vec::new(),
             actors: self.actors.then(|| "user".to_owned()).into_iter().collect(),
-            analysis: None,
+            analysis: looking::analysis(self),
             limitations: BTreeMap::new(),
         }
     }

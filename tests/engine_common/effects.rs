@@ -158,6 +158,9 @@ fn no(refusal: &Refusal) -> String {
         Refusal::NotConfirmatory { task } | Refusal::AlreadyDrawn { task } => {
             format!("{code} {task}")
         }
+        Refusal::LookDue { look, tasks } => format!("{code} {look} {tasks}"),
+        Refusal::LookStopped { look } => format!("{code} {look}"),
+        Refusal::LookNotDue { next, open } => format!("{code} {next:?} {open:?}"),
         other => refused(other),
     }
 }

@@ -11,6 +11,7 @@ pub mod design;
 pub mod effects;
 pub mod gates;
 pub mod histories;
+pub mod looking;
 pub mod moves;
 
 pub mod random;

@@ -27,6 +27,8 @@ pub enum Move {
     Breaker(bool),
     /// Ends a study that a rule has stopped.
     Conclude,
+    /// Takes a look, at so many tasks; whether it ends the study.
+    Look(u64, u64, bool),
     /// Looks at sealed outcomes.
     Unblind,
     /// Starts an arm by hand.
@@ -225,6 +227,11 @@ impl Move {
             Self::Expire(run) => Action::Expire { run: RunId(*run) },
             Self::Breaker(open) => Action::Breaker { open: *open },
             Self::Conclude => Action::Conclude {},
+            Self::Look(look, tasks, stops) => Action::Look {
+                look: *look,
+                tasks: *tasks,
+                stops: *stops,
+            },
             Self::Unblind => Action::Unblind {},
             Self::End(run, how) => Action::Finish {
                 run: RunId(*run),

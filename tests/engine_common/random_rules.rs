@@ -10,7 +10,7 @@ use prereg::units::{Micros, Money, Share, Time};
 use super::design::{Design, HOUR};
 use super::gates::{Gate, Opens};
 use super::random::{Random, any_run};
-use super::{Move, World};
+use super::{Move, World, looking};
 
 /// Draws words for causes.
 pub fn any_words(random: &mut Random) -> Vec<CauseWord> {
@@ -72,6 +72,7 @@ pub fn any_rules(random: &mut Random, plain: Design) -> Design {
         open,
         grows,
         endless: grows && random.chance(3),
+        looks: if grows { Vec::new() } else { any_looks(random) },
         ..plain
     };
     let ruled = ruled.with_task_first(grows);
@@ -151,6 +152,18 @@ pub fn any_outage(random: &mut Random) -> Outage {
         errors_in: *random.pick(&[ErrorsIn::EveryArm, ErrorsIn::AnyArm, ErrorsIn::AnyArm]),
         voids: *random.pick(&[Voids::Block, Voids::Run]),
         pauses_starts: random.chance(5),
+    }
+}
+
+/// Draws looks, in two studies of five.
+fn any_looks(random: &mut Random) -> Vec<Share> {
+    let share = |num, den| Share { num, den };
+    match random.below(10) {
+        0 => vec![share(1, 2)],
+        1 => vec![share(1, 2), share(1, 1)],
+        2 => vec![share(1, 3), share(2, 3)],
+        3 => vec![share(2, 3), share(1, 1)],
+        _ => Vec::new(),
     }
 }
 
@@ -246,6 +259,13 @@ pub fn any_rules_move(random: &mut Random, world: &World<'_>) -> Move {
         !design.rerun_on_request.is_empty(),
         2,
         Move::Retry(unjudged),
+    );
+    let guessed = Move::Look(random.next() % 3, random.next() % 4, false);
+    let due = looking::due(world);
+    add(
+        !design.looks.is_empty(),
+        if due.is_some() { 12 } else { 1 },
+        due.unwrap_or(guessed),
     );
     add(true, 2, Move::Void(random.below(6) as u64));
     add(true, 1, Move::Deviate);

@@ -64,6 +64,8 @@ pub fn read(text: &str) -> Move {
         ["expire", run] => Move::Expire(number(run)),
         ["breaker", hand] => Move::Breaker(*hand == "open"),
         ["conclude"] => Move::Conclude,
+        ["look", look, tasks, "on"] => Move::Look(number(look), number(tasks), false),
+        ["look", look, tasks, "ends"] => Move::Look(number(look), number(tasks), true),
         ["unblind"] => Move::Unblind,
         ["observe", run, level] => Move::End(
             number(run),
@@ -185,6 +187,9 @@ pub fn happened(event: &Event, full: bool) -> String {
         Event::Breaker { failures, open } => breaker(*failures, *open),
         Event::Stopped { code } => format!("stopped {code}"),
         Event::Anchored { entry, .. } => format!("anchored {entry}"),
+        Event::Looked { look, stops } => {
+            format!("look {look}{}", if *stops { " ends it" } else { "" })
+        }
         Event::Unblinded {} => "unblinded".to_owned(),
     }
 }
@@ -221,6 +226,7 @@ pub fn next_of(next: Option<&Next>) -> String {
 pub fn peeked(peek: &Peek) -> String {
     match peek {
         Peek::Expire(run) => format!("expire {run}"),
+        Peek::Look(due) => format!("look {} {}", due.look, due.tasks),
         Peek::Start(next) => format!("start {} {}", next.task, next.arm),
         Peek::Refused(refusal) => format!("refused {}", refusal.code()),
         Peek::Wait => "wait".to_owned(),

@@ -29,6 +29,8 @@ pub(crate) enum Fact {
     Complete,
     /// A rule ended the study.
     Stopped,
+    /// A look was taken; whether it ends the study.
+    Looked(bool),
     Switch(Option<String>),
     /// What was read, and of whom alone it says something.
     Read(Option<i64>, Option<Time>, Of),

@@ -97,6 +97,7 @@ impl Naive {
         }
         let closed = runs(&self.facts).iter().all(Run::closed);
         let rule = match (self.is_past_cutoff(at), self.is_spent()) {
+            _ if self.look_has_ended() => "look-stopped",
             (true, _) => "past-cutoff",
             (false, true) => "over-budget",
             (false, false) => return Err("not-over".to_owned()),

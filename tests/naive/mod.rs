@@ -10,6 +10,7 @@ mod facts;
 mod gates;
 mod hands;
 mod lasting;
+mod looks;
 mod money;
 mod plan;
 mod slots;
@@ -75,7 +76,8 @@ impl Naive {
             };
         };
         // Family 11. CHOICE: a deadline is noticed by the engine itself, whoever asks.
-        if strange && self.design().actors && !matches!(wanted, Move::Expire(_)) {
+        let own = matches!(wanted, Move::Expire(_) | Move::Look(..));
+        if strange && self.design().actors && !own {
             return "actor-not-admitted".to_owned();
         }
         let mut answers = self.notice(at, wanted);
@@ -103,6 +105,7 @@ impl Naive {
             Move::Expire(run) => self.expire(at, *run),
             Move::Breaker(open) => self.breaker(*open),
             Move::Conclude => self.conclude(at),
+            Move::Look(look, tasks, stops) => self.look(*look, *tasks, *stops),
             Move::Unblind => Ok(vec!["unblinded".to_owned()]),
             Move::Session => self.session(at),
             Move::Switch(text) => self.switch(*text),

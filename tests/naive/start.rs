@@ -62,6 +62,9 @@ impl Naive {
             (false, true) if !is(self.drawn(), task) => return Err("not-drawn".to_owned()),
             _ => {}
         }
+        if !pilot {
+            self.looked()?;
+        }
         self.all_ready()?;
         self.probe_agrees()?;
         self.start_conditions(at, task, arm, here)?;

@@ -249,7 +249,16 @@ pub fn protocol(c: &mut Choices) -> Value {
     }
     whole = whole.with("outcomes", outcomes);
     if analysed {
-        whole = whole.with("analysis", analysis(c, &arms, single));
+        let few = whole
+            .0
+            .get("draw")
+            .is_some_and(|draw| draw.get("size") == Some(&json!(1)));
+        let mut analysis = analysis(c, &arms, single);
+        // Looks are at shares of a draw that is known, and see a task each.
+        if grows || few {
+            analysis.0.remove("looks");
+        }
+        whole = whole.with("analysis", analysis);
     }
     if matrix && let Some(Value::Array(controls)) = whole.0.get_mut("controls") {
         for control in controls {

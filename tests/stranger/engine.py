@@ -27,6 +27,7 @@ ACTIONS = {
     "draw": {"from": int, "tasks": list},
     "void": {"block": int, "reason": str},
     "deviate": {"note": str},
+    "look": {"look": int, "tasks": int, "stops": bool},
     "conclude": {},
     "unblind": {},
 }
@@ -58,6 +59,7 @@ EVENTS = {
     "task-added": "task pilot?",
     "drawn": "tasks slots",
     "breaker": "failures open",
+    "looked": "look stops",
     "stopped": "code",
 }
 SEALED = {"finish": "execution", "score": "evidence"}
@@ -109,6 +111,7 @@ class Engine:
         self.failures, self.breaker_open, self.switch = 0, False, None
         self.readings, self.preflight, self.probes, self.bound = {}, {}, {}, {}
         self.completed = self.stopped = False
+        self.looks, self.look_stops = 0, False
 
     # One entry
 
@@ -686,6 +689,9 @@ class Engine:
 
     def on_completed(self, event, at):
         self.completed = True
+
+    def on_looked(self, event, at):
+        self.looks, self.look_stops = event["look"], event["stops"]
 
     def on_stopped(self, event, at):
         self.stopped = True

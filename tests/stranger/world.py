@@ -35,6 +35,8 @@ def admissible(engine, action, at):
         raise Refused("not-registered", task=task)
     if task not in (engine.pilots if is_pilot else engine.drawn):
         raise Refused("not-drawn", task=task)
+    if not is_pilot:
+        looked(engine)
     if protocol["preflight"] is not None:
         for one in protocol["arms"]:
             status = engine.preflight.get(one["id"])
@@ -73,6 +75,41 @@ def switch_on(engine):
 def is_guarded(protocol, arm):
     breaker = protocol["breaker"]
     return breaker is not None and (not breaker["arms"] or arm in breaker["arms"])
+
+
+def next_look(engine):
+    """The look that comes next: which one, at how many tasks, and how many of their slots have not ended."""
+    looks = (engine.protocol["analysis"] or {}).get("looks")
+    if looks is None or not engine.registered or engine.completed or engine.stopped or engine.look_stops:
+        return None
+    drawn = list(engine.drawn)
+    sizes = [share["num"] * len(drawn) // share["den"] for share in looks["fractions"]]
+    sizes = [size for size in sizes if size < len(drawn)]
+    if engine.looks >= len(sizes):
+        return None
+    first = set(drawn[: sizes[engine.looks]])
+    lane = lambda slot: engine.lanes.get((0, slot.lane))
+    has_ended = lambda slot: lane(slot) is not None and lane(slot).has_ended(slot.position)
+    open_slots = sum(slot.task in first and not has_ended(slot) for slot in engine.plan.slots)
+    return engine.looks + 1, sizes[engine.looks], open_slots
+
+
+def looked(engine):
+    if engine.look_stops:
+        raise Refused("look-stopped", look=engine.looks)
+    found = next_look(engine)
+    if found is not None and found[2] == 0:
+        raise Refused("look-due", look=found[0], tasks=found[1])
+
+
+def look(engine, action, at):
+    """Whether it stops is taken at its word: that takes the whole analysis."""
+    found = next_look(engine)
+    if found is None:
+        raise Refused("look-not-due")
+    if found[2] or (action["look"], action["tasks"]) != found[:2]:
+        raise Refused("look-not-due", next=found[0], open=found[2])
+    return [{"event": "looked", "look": action["look"], "stops": action["stops"]}]
 
 
 def cutoff(protocol, at):
@@ -533,7 +570,9 @@ def conclude(engine, action, at):
     if engine.completed or engine.stopped:
         return []
     code = None
-    if engine.protocol["cutoff"] is not None and at >= engine.protocol["cutoff"]:
+    if engine.look_stops:
+        code = "look-stopped"
+    elif engine.protocol["cutoff"] is not None and at >= engine.protocol["cutoff"]:
         code = "past-cutoff"
     else:
         for place, budget in enumerate(engine.protocol["budgets"]):

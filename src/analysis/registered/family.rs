@@ -46,6 +46,10 @@ pub(super) fn decide(
         if computed.scheduled {
             primary.level = looks.last().and_then(|last| last.nominal_p).unwrap_or(0.0);
             primary.rejects = looks.iter().any(|look| look.rejects);
+            if let Some(last) = looks.last().filter(|last| last.nominal_p.is_some()) {
+                primary.result = last.result.clone();
+                primary.interval_agrees = None;
+            }
         }
     }
     let gated = method.is_some_and(|rule| rule.gate != Some(Gate::None));

@@ -17,7 +17,11 @@ use crate::protocol::model::{self, Looks};
 const RHO: f64 = 2.0;
 
 /// Computes the looks of a comparison. None where the schedule allows no boundaries.
-pub(super) fn table(made: &Made<'_>, looks: &Looks, stopped_at: Option<usize>) -> Option<LookTable> {
+pub(super) fn table(
+    made: &Made<'_>,
+    looks: &Looks,
+    stopped_at: Option<usize>,
+) -> Option<LookTable> {
     let all = made.cells.tasks();
     let mut fractions = fractions(looks);
     let under_run = match stopped_at {

@@ -63,7 +63,10 @@ impl Checker<'_> {
             primary,
             secondary,
             multiplicity: given.multiplicity.as_ref().map(multiplicity_of),
-            looks: given.looks.as_ref().map(|looks| self.looks(given, looks)),
+            looks: given
+                .looks
+                .as_ref()
+                .map(|looks| self.looks(draft, given, looks)),
             descriptive: descriptive.map(|given| self.descriptive(draft, given, tasks)),
         })
     }
@@ -209,7 +212,7 @@ impl Checker<'_> {
     }
 
     /// Reads the looks, which are at ever larger shares of the drawn tasks.
-    fn looks(&mut self, analysis: &draft::Analysis, given: &draft::Looks) -> Looks {
+    fn looks(&mut self, draft: &Draft, analysis: &draft::Analysis, given: &draft::Looks) -> Looks {
         if given.evalue == Some(true) && cluster_of(analysis).field().is_some() {
             self.refuse(
                 Code::Analysis,
@@ -219,6 +222,18 @@ impl Checker<'_> {
         }
         if analysis.treatments.len() > 1 {
             let message = "looks at several treatments would share no level; leave them out, or compare one treatment";
+            self.refuse(
+                Code::Analysis,
+                Place::Key("/analysis/looks".to_owned()),
+                message,
+            );
+        }
+        if draft
+            .draw
+            .as_ref()
+            .is_some_and(|draw| draw.grows == Some(true))
+        {
+            let message = "looks are at shares of the draw, and a draw that grows has no end to share; leave out one of the two";
             self.refuse(
                 Code::Analysis,
                 Place::Key("/analysis/looks".to_owned()),
@@ -267,6 +282,29 @@ impl Checker<'_> {
                 Defect::new(Code::Analysis, Place::Key("/analysis".to_owned()), message)
                     .note("write [analysis.multiplicity] with method = \"holm\""),
             );
+        }
+    }
+
+    /// Refuses looks that see no task, or none more than the look before.
+    pub(super) fn looks_apart(&mut self, analysis: Option<&Analysis>, drawn: usize) {
+        let looks = analysis.and_then(|analysis| analysis.looks.as_ref());
+        let shares = looks.map_or(&[][..], |looks| &looks.fractions);
+        let mut before = 0;
+        for (i, share) in shares.iter().enumerate() {
+            let tasks = share.floor_of(drawn as u64);
+            if tasks == before && drawn > 0 {
+                let place = Place::Value(format!("/analysis/looks/fractions/{i}"));
+                let more = if before == 0 {
+                    "no task"
+                } else {
+                    "no task more than the look before"
+                };
+                let message = format!(
+                    "this share of {drawn} drawn tasks is {tasks}: the look would see {more}; take a larger share"
+                );
+                self.refuse(Code::Analysis, place, message);
+            }
+            before = tasks;
         }
     }
 

@@ -154,6 +154,7 @@ impl Checker<'_> {
             self.files_of_tasks(&protocol, &tasks, &drawn);
         }
         let analysis = protocol.analysis.as_ref();
+        self.looks_apart(analysis, drawn.confirmatory.len());
         self.resampled(draft, analysis, &tasks, &drawn.confirmatory);
         self.weaknesses(draft, &protocol, &tasks, &drawn, value);
         let frame = match &protocol.open_fields {

@@ -119,7 +119,10 @@ pub struct Looks {
 impl Looks {
     /// Returns at how many tasks each look before the end is taken, of so many that are drawn.
     pub fn before_end(&self, drawn: u64) -> impl Iterator<Item = u64> {
-        let sizes = self.fractions.iter().map(move |share| share.floor_of(drawn));
+        let sizes = self
+            .fractions
+            .iter()
+            .map(move |share| share.floor_of(drawn));
         sizes.take_while(move |tasks| *tasks < drawn)
     }
 }

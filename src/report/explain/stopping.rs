@@ -161,8 +161,8 @@ fn looks(page: &mut Page, looks: &Looks) {
         Spending::Power => "The level is spent as the square of the share (`power`).",
     });
     page.item(
-        "Looks are computed when the study has ended, and end no study early. \
-         A look that is not on this list is a deviation.",
+        "While a look is due nothing starts. One that shows what is to be shown ends the study: nothing more \
+         starts, and the answer is that of its tasks. A look that is not on this list is a deviation.",
     );
     page.item(match under_run {
         Some(UnderRun::SpendToT) => {

@@ -1,0 +1,62 @@
+//! Looks: an analysis that one task can decide, and the look that is due.
+
+use prereg::engine::command::Action;
+use prereg::engine::looks::{self, Seen};
+use prereg::protocol::model::{
+    Alternative, Analysis, Cluster, Comparison, Estimand, Looks, Objective, Spending, Test,
+};
+use prereg::units::Share;
+
+use super::design::Design;
+use super::{Move, World};
+
+/// Returns the analysis of a study with looks: at so large a level that one task with a success more is enough.
+pub fn analysis(design: &Design) -> Option<Analysis> {
+    let arms = design.arm_ids();
+    let [reference, treatment, ..] = arms.as_slice() else {
+        return None;
+    };
+    (!design.looks.is_empty()).then(|| Analysis {
+        reference: reference.clone(),
+        treatments: vec![treatment.clone()],
+        alpha: Share { num: 9, den: 10 },
+        cluster: Cluster::None,
+        inference: None,
+        resamples: None,
+        missing_share_max: Share { num: 1, den: 1 },
+        seal: true,
+        primary: Comparison {
+            outcome: "resolved".to_owned(),
+            estimand: Estimand::AsDrawn,
+            effect: None,
+            test: Test::SignFlip,
+            interval: None,
+            alternative: Some(Alternative::Greater),
+            objective: Objective::Superiority,
+            margin: None,
+        },
+        secondary: Vec::new(),
+        multiplicity: None,
+        looks: Some(Looks {
+            fractions: design.looks.clone(),
+            spending: Spending::Pocock,
+            under_run: None,
+            evalue: None,
+        }),
+        descriptive: None,
+    })
+}
+
+/// Returns the look that is due, taken as it comes out.
+pub fn due(world: &World<'_>) -> Option<Move> {
+    let rules = world.rules()?;
+    let due = looks::due(rules, &world.slice).ok()?;
+    let mut seen = Seen::new(due);
+    for task in 0..due.tasks {
+        seen.add(looks::of_task(rules, &world.slice, task));
+    }
+    match seen.take(rules)? {
+        Action::Look { look, tasks, stops } => Some(Move::Look(look, tasks, stops)),
+        _ => None,
+    }
+}
