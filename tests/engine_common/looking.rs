@@ -10,7 +10,8 @@ use prereg::units::Share;
 use super::design::Design;
 use super::{Move, World};
 
-/// Returns the analysis of a study with looks: at so large a level that one task with a success more is enough.
+/// Returns the analysis of a study with looks: at so large a level that two tasks
+/// with a success more are enough.
 pub fn analysis(design: &Design) -> Option<Analysis> {
     let arms = design.arm_ids();
     let [reference, treatment, ..] = arms.as_slice() else {
@@ -19,7 +20,7 @@ pub fn analysis(design: &Design) -> Option<Analysis> {
     (!design.looks.is_empty()).then(|| Analysis {
         reference: reference.clone(),
         treatments: vec![treatment.clone()],
-        alpha: Share { num: 9, den: 10 },
+        alpha: Share { num: 49, den: 100 },
         cluster: Cluster::None,
         inference: None,
         resamples: None,

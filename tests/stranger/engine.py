@@ -195,6 +195,7 @@ class Engine:
         self.arms = [arm["id"] for arm in self.protocol["arms"]]
         self.plan, self.pilot_plan = Plan(self.protocol, drawn), Plan(self.protocol, pilots, pilot=True)
         self.drawn, self.pilots = {task["id"] for task in drawn}, {task["id"] for task in pilots}
+        self.draw_order = [task["id"] for task in drawn]
         whole = [{name for name, value in task.items() if isinstance(value, float)} for task in tasks]
         self.fractional = set().union(*whole)
 

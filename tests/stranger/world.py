@@ -82,7 +82,7 @@ def next_look(engine):
     looks = (engine.protocol["analysis"] or {}).get("looks")
     if looks is None or not engine.registered or engine.completed or engine.stopped or engine.look_stops:
         return None
-    drawn = list(engine.drawn)
+    drawn = engine.draw_order
     sizes = [share["num"] * len(drawn) // share["den"] for share in looks["fractions"]]
     sizes = [size for size in sizes if size < len(drawn)]
     if engine.looks >= len(sizes):

@@ -56,14 +56,15 @@ pub(super) fn table(
     })
 }
 
-/// Returns whether a look, from 1, rejects; `made` has its tasks alone. None where there is no boundary.
-pub(super) fn stops(made: &Made<'_>, looks: &Looks, look: usize) -> Option<bool> {
+/// Returns whether a look, from 1, rejects; `made` has its tasks alone. Where the schedule allows no boundary
+/// nothing can.
+pub(super) fn stops(made: &Made<'_>, looks: &Looks, look: usize) -> bool {
     let mut fractions = fractions(looks);
     fractions.truncate(look);
-    let bounds = boundaries(&design(made, looks, fractions, UnderRun::SpendToT)).ok()?;
-    let nominal = *bounds.nominal_p.get(look.checked_sub(1)?)?;
+    let bounds = boundaries(&design(made, looks, fractions, UnderRun::SpendToT)).ok();
+    let nominal = bounds.and_then(|bounds| *bounds.nominal_p.last()?);
     let p = finite(made.test(&made.pairs(made.estimand(), made.tasks)).p);
-    Some(nominal.is_some_and(|nominal| rejects(p, nominal)))
+    nominal.is_some_and(|nominal| rejects(p, nominal))
 }
 
 fn fractions(looks: &Looks) -> Vec<f64> {

@@ -111,14 +111,14 @@ impl Registered<'_> {
     }
 
     /// Returns whether a scheduled look, from 1, shows what is to be shown; `observed` has its tasks alone. None
-    /// where there is no such look.
+    /// where no looks are registered.
     pub fn stops_at(&self, observed: &Observed, look: usize) -> Option<bool> {
         let looks = self.analysis.looks.as_ref()?;
         let observed = &observed.opened();
         let clustered = self.analysis.cluster.field().is_some();
         let cells = Cells::new(observed, self.protocol.arms.len(), clustered);
         let made = self.made(&cells, PRIMARY, &self.analysis.primary);
-        looks::stops(made.first()?, looks, look)
+        Some(looks::stops(made.first()?, looks, look))
     }
 
     /// Makes a comparison ready for each treatment.
