@@ -48,6 +48,12 @@ pub fn analysis(design: &Design) -> Option<Analysis> {
     })
 }
 
+/// Returns whether a look is due.
+pub fn is_due(world: &World<'_>) -> bool {
+    let due = |rules| looks::due(rules, &world.slice).is_ok();
+    world.rules().is_some_and(due)
+}
+
 /// Returns the look that is due, taken as it comes out.
 pub fn due(world: &World<'_>) -> Option<Move> {
     let rules = world.rules()?;

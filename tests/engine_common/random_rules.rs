@@ -268,17 +268,19 @@ pub fn any_rules_move(random: &mut Random, world: &World<'_>) -> Move {
         Move::Retry(unjudged),
     );
     let guessed = Move::Look(random.next() % 3, random.next() % 4, false);
-    let due = looking::due(world);
-    add(
-        !design.looks.is_empty(),
-        if due.is_some() { 12 } else { 1 },
-        due.unwrap_or(guessed),
-    );
+    let is_due = looking::is_due(world);
+    let times = if is_due { 12 } else { 1 };
+    add(!design.looks.is_empty(), times, guessed);
     add(true, 2, Move::Void(random.below(6) as u64));
     add(true, 1, Move::Deviate);
     add(design.open, 5, any_added(random, design));
     add(design.grows, 4, any_draw(random, world, design));
-    random.pick(&moves).clone()
+    let picked = random.pick(&moves).clone();
+    match &picked {
+        // What it comes to is computed only where it is taken.
+        Move::Look(..) if is_due => looking::due(world).unwrap_or(picked),
+        _ => picked,
+    }
 }
 
 fn any_reading(random: &mut Random, at: Time) -> Move {
