@@ -16,12 +16,7 @@ use crate::analysis::repeats::pass_k;
 use crate::analysis::sign_flip::SignFlip;
 use crate::analysis::stream::Streams;
 use crate::analysis::values::Estimand;
-use crate::protocol::model::{
-    Alternative, Comparison, Effect, Interval, Objective, Outcome, OutcomeKind,
-};
-
-/// How many resamples a method takes where none are registered.
-const RESAMPLES: NonZeroU64 = NonZeroU64::new(9_999).unwrap();
+use crate::protocol::model::{Alternative, Comparison, Effect, Objective, Outcome, OutcomeKind};
 
 /// What a comparison is made of.
 pub(super) struct Made<'a> {
@@ -34,7 +29,7 @@ pub(super) struct Made<'a> {
     pub(super) compared: Compared<'a>,
     pub(super) arms: [&'a str; 2],
     pub(super) alpha: f64,
-    pub(super) resamples: Option<u32>,
+    pub(super) resamples: NonZeroU64,
     pub(super) streams: Streams,
     pub(super) threads: NonZeroUsize,
     /// Whether no look and no other test of its family has a say in what it decides.
@@ -50,26 +45,6 @@ impl Made<'_> {
         self.outcome().kind == OutcomeKind::Binary
     }
 
-    fn effect(&self) -> Effect {
-        self.comparison.effect.unwrap_or(Effect::PairedDiff)
-    }
-
-    fn alternative(&self) -> Alternative {
-        self.comparison.alternative.unwrap_or(Alternative::TwoSided)
-    }
-
-    fn interval(&self) -> Interval {
-        let of_one_repeat = self.is_binary() && self.cells.repeats() == 1;
-        let clustered = self.cells.clusters().is_some();
-        let default = || interval::default(self.effect(), of_one_repeat, clustered);
-        self.comparison.interval.unwrap_or_else(default)
-    }
-
-    fn resamples(&self) -> NonZeroU64 {
-        let registered = self.resamples.map(u64::from).and_then(NonZeroU64::new);
-        registered.unwrap_or(RESAMPLES)
-    }
-
     /// Returns by how much the interval misses: twice alpha beside a test that looks on one side.
     pub(super) fn interval_alpha(&self, alpha: f64) -> f64 {
         if self.is_two_sided() {
@@ -82,7 +57,7 @@ impl Made<'_> {
     /// Returns whether the hypothesis lies on both sides.
     pub(super) fn is_two_sided(&self) -> bool {
         self.comparison.objective == Objective::Superiority
-            && self.alternative() == Alternative::TwoSided
+            && self.comparison.alternative == Alternative::TwoSided
     }
 
     /// Returns the estimand that decides.
@@ -100,10 +75,10 @@ impl Made<'_> {
     pub(super) fn test(&self, pairs: &Pairs) -> Tested {
         let test = |pairs: &Pairs| {
             let better = self.outcome().better;
-            let (resamples, streams) = (self.resamples(), &self.streams);
+            let (resamples, streams) = (self.resamples, &self.streams);
             hypothesis::test(pairs, self.comparison, better, resamples, streams)
         };
-        if self.effect() != Effect::GeometricRatio {
+        if self.comparison.effect != Effect::GeometricRatio {
             return test(pairs);
         }
         pairs.logarithms().map_or(
@@ -120,7 +95,7 @@ impl Made<'_> {
         let alpha = self.interval_alpha(alpha);
         let drawing = Drawing {
             streams: &self.streams,
-            resamples: self.resamples(),
+            resamples: self.resamples,
             threads: self.threads,
         };
         let Estimated {
@@ -128,7 +103,13 @@ impl Made<'_> {
             se,
             ci,
             flag,
-        } = interval::estimate(pairs, self.effect(), self.interval(), alpha, drawing);
+        } = interval::estimate(
+            pairs,
+            self.comparison.effect,
+            self.comparison.interval,
+            alpha,
+            drawing,
+        );
         Effected {
             estimate: finite(estimate),
             se: finite(se),
@@ -160,10 +141,10 @@ impl Made<'_> {
             reference,
             treatment,
             estimand: self.comparison.estimand,
-            effect: self.effect(),
+            effect: self.comparison.effect,
             test: self.comparison.test,
-            interval: self.interval(),
-            alternative: self.alternative(),
+            interval: self.comparison.interval,
+            alternative: self.comparison.alternative,
             objective: self.comparison.objective,
             margin: self.comparison.margin,
             tasks: pairs.tasks(),
@@ -190,7 +171,7 @@ impl Made<'_> {
 
     /// Says whether the interval excludes what the test rejects; of superiority alone.
     fn agrees(&self, result: &Effected, rejects: bool) -> Option<bool> {
-        let null = match self.effect() {
+        let null = match self.comparison.effect {
             Effect::PairedDiff => 0.0,
             Effect::RatioOfMeans | Effect::GeometricRatio => 1.0,
         };

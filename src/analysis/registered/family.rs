@@ -46,7 +46,7 @@ pub(super) fn decide(
             primary.rejects = looks.iter().any(|look| look.rejects);
         }
     }
-    let gated = method.is_some_and(|rule| rule.gate != Some(Gate::None));
+    let gated = method.is_some_and(|rule| rule.gate == Gate::Primary);
     for secondary in &mut computed.secondary {
         let mut primaries = computed.primary.iter();
         let gate = primaries.find(|primary| primary.treatment == secondary.treatment);
@@ -73,7 +73,7 @@ impl Compared {
 fn blocked(registered: &Registered<'_>, flow: &Flow, controls: &[Control]) -> Option<Verdict> {
     let failed = |control: &Control| control.result.gate != ControlGate::Pass;
     let limitations = &registered.protocol.limitations;
-    let descriptive = registered.analysis.inference == Some(Inference::TasksFixed)
+    let descriptive = registered.analysis.inference == Inference::TasksFixed
         || limitations.contains_key(Code::FewTasks.text());
     let most = flow.missing_share_max;
     let too_many = u128::from(flow.missing) * u128::from(most.den)

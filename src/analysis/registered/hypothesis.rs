@@ -126,9 +126,9 @@ pub(super) fn test(
         (Objective::Superiority, _) => made(Null {
             shift: Shift::None,
             side: match comparison.alternative {
-                None | Some(Alternative::TwoSided) => Side::Both,
-                Some(Alternative::Greater) => Side::Greater,
-                Some(Alternative::Less) => Side::Less,
+                Alternative::TwoSided => Side::Both,
+                Alternative::Greater => Side::Greater,
+                Alternative::Less => Side::Less,
             },
         }),
         (Objective::NonInferiority, Better::Higher) => made(above),

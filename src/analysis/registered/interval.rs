@@ -25,15 +25,6 @@ pub(super) struct Estimated {
     pub(super) flag: Option<Flag>,
 }
 
-/// Returns the interval that is meant where none is registered.
-pub(super) fn default(effect: Effect, of_one_repeat: bool, clustered: bool) -> Interval {
-    match effect {
-        Effect::PairedDiff if of_one_repeat && !clustered => Interval::Tango,
-        Effect::RatioOfMeans if !clustered => Interval::Fieller,
-        _ => Interval::TCr2,
-    }
-}
-
 /// From where a bootstrap draws, and how often.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Drawing<'a> {

@@ -30,7 +30,7 @@ use pairs::{Cells, Compared};
 
 use crate::analysis::controls::{self, ControlResult};
 use crate::analysis::stream::Streams;
-use crate::protocol::model::{Analysis, Comparison, Expect, Inference, Protocol};
+use crate::protocol::model::{Analysis, Comparison, Expect, Protocol};
 use crate::units::Digest;
 
 /// How the comparison that decides is called.
@@ -87,7 +87,7 @@ impl Registered<'_> {
             alpha: analysis.alpha,
             cluster: analysis.cluster.field().map(str::to_owned),
             repeats,
-            inference: analysis.inference.unwrap_or(Inference::TasksSampled),
+            inference: analysis.inference,
             flow,
             controls,
             primary: decided.computed.primary,
@@ -136,7 +136,7 @@ impl Registered<'_> {
                 },
                 arms: [&self.analysis.reference, treatment],
                 alpha: share(self.analysis.alpha.num, self.analysis.alpha.den),
-                resamples: self.analysis.resamples,
+                resamples: self.analysis.resamples.into(),
                 streams: Streams::new(&self.digest.to_string(), &stream),
                 threads: self.threads,
                 decides_alone: id == PRIMARY && !several && self.analysis.looks.is_none(),

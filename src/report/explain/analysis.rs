@@ -41,18 +41,14 @@ fn all(page: &mut Page, analysis: &Analysis) {
          is over tasks and not over runs.",
     );
     page.item(units(cluster));
-    if let Some(inference) = inference {
-        page.item(stands_for(*inference));
-    }
+    page.item(stands_for(*inference));
     page.item(format!(
         "The level of the tests, alpha, is {}.",
         decimal(alpha.num, alpha.den)
     ));
-    if let Some(resamples) = resamples {
-        page.item(format!(
-            "A method that resamples takes {resamples} resamples."
-        ));
-    }
+    page.item(format!(
+        "A method that resamples takes {resamples} resamples."
+    ));
     page.item(format!(
         "If the share of missing slots is above {missing_share_max}, the verdict is \
          “incomplete”, whatever the p-value."
@@ -128,14 +124,13 @@ fn multiplicity(page: &mut Page, analysis: &Analysis) {
         "Several tests share the level by {method}: {family}."
     ));
     match gate {
-        Some(Gate::Primary) => page.item(
+        Gate::Primary => page.item(
             "Secondary comparisons are confirmatory only if the primary one rejects \
              (gate `primary`).",
         ),
-        Some(Gate::None) => page.item(
+        Gate::None => page.item(
             "Secondary comparisons are confirmatory whatever the primary one says (gate `none`).",
         ),
-        None => page.item("No gate before the secondary comparisons is named."),
     }
 }
 
