@@ -6,10 +6,8 @@ use serde::Serialize;
 use super::super::flag::Flag;
 use super::super::grouping::Grouping;
 use super::super::lattice::Lattice;
+use super::multisets::{UNITS_ENUMERATED_MAX, multisets};
 use super::{QuantileInfo, TIE, end_levels};
-
-/// More clusters than this are drawn at random.
-pub const CLUSTERS_ENUMERATED_MAX: usize = 9;
 
 /// The bootstrap of a mean over G clusters from all G^G draws.
 ///
@@ -43,7 +41,7 @@ pub fn cluster_exact(
     alpha: f64,
 ) -> Option<ClusterExact> {
     let totals = cluster_totals(differences, clusters)?;
-    if !(2..=CLUSTERS_ENUMERATED_MAX).contains(&totals.len()) {
+    if !(2..=UNITS_ENUMERATED_MAX).contains(&totals.len()) {
         return None;
     }
     let undefined = |flag| ClusterExact {
@@ -128,35 +126,16 @@ fn cluster_totals(differences: &Lattice, clusters: &[usize]) -> Option<Vec<Total
 
 /// Lists all multisets of G draws from G clusters in ascending order of the mean.
 fn all_draws(totals: &[Total]) -> Vec<Draw> {
-    let start = Draw {
-        total: Total::default(),
-        ways: 1,
-    };
     let mut draws = Vec::new();
-    extend(totals, totals.len() as u64, start, &mut draws);
+    multisets(totals.len(), |times, ways| {
+        let drawn = totals.iter().zip(times);
+        let total = drawn.fold(Total::default(), |sum, (total, times)| {
+            sum.plus(&[*total], i128::from(*times))
+        });
+        draws.push(Draw { total, ways });
+    });
     draws.sort_by(|a, b| a.total.compare(&b.total));
     draws
-}
-
-/// Draws the first cluster 0 to `left` times and the others as often as is left.
-fn extend(totals: &[Total], left: u64, draw: Draw, draws: &mut Vec<Draw>) {
-    let Some((first, rest)) = totals.split_first() else {
-        return;
-    };
-    if rest.is_empty() {
-        let total = draw.total.plus(&[*first], i128::from(left));
-        draws.push(Draw { total, ..draw });
-        return;
-    }
-    let mut places = 1; // C(left, times)
-    for times in 0..=left {
-        let next = Draw {
-            total: draw.total.plus(&[*first], i128::from(times)),
-            ways: draw.ways * places,
-        };
-        extend(rest, left - times, next, draws);
-        places = places * (left - times) / (times + 1);
-    }
 }
 
 /// Returns the smallest mean whose share of draws reaches the level.

@@ -2,12 +2,15 @@
 //!
 //! The unit that is drawn is the task, or the cluster where one is declared; its repeats and both
 //! arms move together. A quantile is the smallest value whose cumulative share reaches the level.
-//! [`task_ideal`] is the limit of infinitely many resamples of the mean, [`cluster_exact`] lists all G^G draws of up
-//! to nine clusters, [`resample`] draws any statistic of column sums.
+//! [`task_ideal`] is the limit of infinitely many resamples of the mean, [`enumerate`] lists all
+//! G^G draws of up to nine units, [`cluster_exact`] those of a mean of whole numbers; [`resample`] draws any statistic of
+//! column sums.
 mod atoms;
 mod cluster_exact;
 mod draws;
+mod enumeration;
 mod law;
+mod multisets;
 mod quadrants;
 mod resample;
 mod sample;
@@ -15,8 +18,10 @@ mod statistics;
 mod task_ideal;
 mod waves;
 
-pub use cluster_exact::{CLUSTERS_ENUMERATED_MAX, ClusterExact, cluster_exact};
+pub use cluster_exact::{ClusterExact, cluster_exact};
 pub use draws::{Plan, RESAMPLES_MAX, map_resamples};
+pub use enumeration::{Enumerated, enumerate};
+
 pub use quadrants::{Quadrants, quadrants};
 pub use resample::{Resampled, resample};
 pub use statistics::{cluster_rows, difference_of_rates, quotient, ratio_of_rates};
@@ -43,6 +48,13 @@ fn bca_levels(levels: [f64; 2], z0: f64, acceleration: f64) -> Option<[f64; 2]> 
     };
     let [low, high] = levels;
     Some([adjusted(low)?, adjusted(high)?])
+}
+
+/// Returns the bias correction of the BCa interval: the share of values below the estimate, with half of those at it,
+/// as a normal quantile. Undefined when all values lie on one side.
+fn bias_correction(share: f64) -> Option<f64> {
+    let lies_between = share > 0.0 && share < 1.0;
+    lies_between.then(|| normal_quantile(share)).flatten()
 }
 
 /// Returns the acceleration from the second and third central sums of influence values (Efron 1987).

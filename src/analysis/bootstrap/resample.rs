@@ -119,7 +119,7 @@ impl Resampled {
     }
 }
 
-fn total<const K: usize>(units: &[[f64; K]]) -> [f64; K] {
+pub(super) fn total<const K: usize>(units: &[[f64; K]]) -> [f64; K] {
     let mut total = [0.0; K];
     for unit in units {
         add_row(&mut total, unit);
@@ -128,7 +128,7 @@ fn total<const K: usize>(units: &[[f64; K]]) -> [f64; K] {
 }
 
 /// Returns the acceleration from the statistic without each unit in turn (Efron 1987).
-fn jackknife_acceleration<const K: usize>(
+pub(super) fn jackknife_acceleration<const K: usize>(
     units: &[[f64; K]],
     total: &[f64; K],
     statistic: impl Fn(&[f64; K]) -> Option<f64>,

@@ -1,7 +1,6 @@
 //! The values of a statistic on its resamples, and the intervals read from them.
 use super::super::moments::exponent_of;
-use super::super::special::normal_quantile;
-use super::{TIE, bca_levels};
+use super::{TIE, bca_levels, bias_correction};
 
 /// Values that differ by less than this part of the standard error are equal but for rounding.
 const ROUNDING_SE: f64 = 1e-10;
@@ -47,7 +46,7 @@ impl Sample {
         let (Some(least), Some(most)) = (fold(f64::min), fold(f64::max)) else {
             return true;
         };
-        most - least <= ROUNDING_VALUE * most.abs().max(least.abs())
+        is_constant(least, most)
     }
 
     /// Returns the share of values at or below 0.
@@ -118,16 +117,23 @@ impl Sample {
                 equal + usize::from(distance.abs() <= slack),
             )
         });
-        let share = (2 * below + equal) as f64 / (2 * values.len()) as f64;
-        (share > 0.0 && share < 1.0)
-            .then(|| normal_quantile(share))
-            .flatten()
+        bias_correction((2 * below + equal) as f64 / (2 * values.len()) as f64)
     }
 
     /// Returns the distance under which two values are equal but for rounding.
     fn slack(&self) -> f64 {
-        ROUNDING_SE * self.se.unwrap_or(0.0)
+        rounding_slack(self.se)
     }
+}
+
+/// Says whether values from the least to the most are one value, but for rounding.
+pub(super) fn is_constant(least: f64, most: f64) -> bool {
+    most - least <= ROUNDING_VALUE * most.abs().max(least.abs())
+}
+
+/// Returns the distance under which two values of a statistic with a standard error are equal but for rounding.
+pub(super) fn rounding_slack(se: Option<f64>) -> f64 {
+    ROUNDING_SE * se.unwrap_or(0.0)
 }
 
 /// Returns the values of rank ceil(q B) for two ascending levels.

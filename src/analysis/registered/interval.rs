@@ -5,7 +5,7 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use super::hypothesis::{mean, table};
 use super::pairs::Pairs;
 use crate::analysis::Flag;
-use crate::analysis::bootstrap::{Plan, cluster_rows, quotient, resample, task_ideal};
+use crate::analysis::bootstrap::{Plan, cluster_rows, enumerate, quotient, resample, task_ideal};
 use crate::analysis::mean::Mean;
 use crate::analysis::ratio::Ratio;
 use crate::analysis::special::t_quantile;
@@ -91,7 +91,7 @@ fn by_error(mean: &Mean, interval: Interval) -> Estimated {
     }
 }
 
-/// Resamples tasks, or whole clusters; exactly, where the law of the mean can be summed.
+/// Resamples tasks, or whole clusters; exactly, where the law of the mean can be summed or the draws be listed.
 fn drawn_difference(
     pairs: &Pairs,
     interval: Interval,
@@ -128,19 +128,29 @@ fn drawn(
         None => Some(rows.to_vec()),
         Some(clusters) => cluster_rows(rows, clusters),
     };
+    let units = units.unwrap_or_default();
+    let of = |percentile, bca| match interval {
+        Interval::BootstrapBca => bca,
+        _ => percentile,
+    };
+    if let Some(found) = enumerate(&units, quotient, alpha) {
+        return Estimated {
+            estimate: found.estimate,
+            se: found.se,
+            ci: of(found.percentile, found.bca),
+            flag: found.flag,
+        };
+    }
     let plan = Plan {
         streams: drawing.streams,
         resamples: drawing.resamples.get(),
         threads: drawing.threads,
     };
-    let found = resample(&units.unwrap_or_default(), quotient, alpha, plan);
+    let found = resample(&units, quotient, alpha, plan);
     Estimated {
         estimate: found.estimate,
         se: found.se,
-        ci: match interval {
-            Interval::BootstrapBca => found.bca,
-            _ => found.percentile,
-        },
+        ci: of(found.percentile, found.bca),
         flag: found.flag,
     }
 }
