@@ -115,6 +115,26 @@ pub fn cost_effectiveness(
     })
 }
 
+/// Returns what each task contributes to the ratio of the costs per success: cost and successes of the treatment, then
+/// those of the reference.
+pub fn cost_rows(tasks: &[CostTask]) -> Vec<[f64; 4]> {
+    let row = |task: &CostTask| {
+        let (b, a) = (task.successes_b as f64, task.successes_a as f64);
+        [task.cost_b, b, task.cost_a, a]
+    };
+    tasks.iter().map(row).collect()
+}
+
+/// Returns what each task contributes to the net benefit: the difference of its success rates over so many slots, and
+/// that of its costs.
+pub fn benefit_rows(tasks: &[CostTask], repeats: u32) -> Vec<[f64; 2]> {
+    let row = |task: &CostTask| {
+        let gained = task.successes_b as f64 - task.successes_a as f64;
+        [gained / f64::from(repeats), task.cost_b - task.cost_a]
+    };
+    tasks.iter().map(row).collect()
+}
+
 fn net_benefit(
     tasks: &[CostTask],
     slots: f64,

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::slots::Became;
 use super::tally::control_totals;
 use super::told::Told;
+use crate::analysis::registered::answer::Exposure;
 use crate::analysis::registered::observed::{Control, Fate, Slot, Task};
 use crate::engine::frame::Phase;
 use crate::engine::rules::Rules;
@@ -81,7 +82,17 @@ pub fn slot(
             .map(|outcome| value(&outcome.id, outcome.kind))
             .collect(),
         wall: speaks.and_then(|run| run.ending.as_ref()?.wall),
-        cost: speaks.and_then(|run| run.cost.known()),
+    }
+}
+
+/// Adds a run of a registered slot to what was executed of each arm.
+pub fn expose(exposure: &mut Vec<Exposure>, protocol: &Protocol, run: &Told<'_>) {
+    exposure.resize(protocol.arms.len(), Exposure::default());
+    let registered = run.place.is_some_and(|place| place.lane.is_registered());
+    let arm = protocol.arm(&run.arm).filter(|_| registered);
+    if let Some(exposure) = arm.and_then(|arm| exposure.get_mut(arm)) {
+        let wall = run.ending.as_ref().and_then(|ending| ending.wall);
+        exposure.add(wall, run.cost.known());
     }
 }
 

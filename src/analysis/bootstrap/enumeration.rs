@@ -21,6 +21,29 @@ pub struct Enumerated {
     pub flag: Option<Flag>,
 }
 
+/// Returns what the column totals of each multiset of draws are mapped to, and how many of the draws give it.
+///
+/// Undefined (`None`) without a unit, and with more of them than can be listed.
+pub(super) fn listed<const K: usize, T>(
+    units: &[[f64; K]],
+    map: impl Fn(&[f64; K]) -> T,
+) -> Option<Vec<(T, u64)>> {
+    if !(1..=UNITS_ENUMERATED_MAX).contains(&units.len()) {
+        return None;
+    }
+    let mut found = Vec::new();
+    multisets(units.len(), |times, ways| {
+        let mut totals = [0.0; K];
+        for (unit, times) in units.iter().zip(times) {
+            for (sum, value) in totals.iter_mut().zip(unit) {
+                *sum += f64::from(*times) * value;
+            }
+        }
+        found.push((map(&totals), ways));
+    });
+    Some(found)
+}
+
 /// Lists all G^G draws of G units and returns the distribution of a statistic of the column totals.
 ///
 /// Shape: one row per unit, its contribution to each column. Undefined (`None`) without a unit, and with more of
@@ -30,21 +53,12 @@ pub fn enumerate<const K: usize>(
     statistic: impl Fn(&[f64; K]) -> Option<f64>,
     alpha: f64,
 ) -> Option<Enumerated> {
-    if !(1..=UNITS_ENUMERATED_MAX).contains(&units.len()) {
-        return None;
-    }
     let statistic = |totals: &[f64; K]| statistic(totals).filter(|value| value.is_finite());
-    let all = total(units);
     let mut law = Law::default();
-    multisets(units.len(), |times, ways| {
-        let mut totals = [0.0; K];
-        for (unit, times) in units.iter().zip(times) {
-            for (sum, value) in totals.iter_mut().zip(unit) {
-                *sum += f64::from(*times) * value;
-            }
-        }
-        law.add(statistic(&totals), ways);
-    });
+    for (value, ways) in listed(units, statistic)? {
+        law.add(value, ways);
+    }
+    let all = total(units);
     let estimate = statistic(&all);
     let mut found = Enumerated {
         estimate,

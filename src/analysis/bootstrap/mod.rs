@@ -5,6 +5,7 @@
 //! [`task_ideal`] is the limit of infinitely many resamples of the mean, [`enumerate`] lists all
 //! G^G draws of up to nine units, [`cluster_exact`] those of a mean of whole numbers; [`resample`] draws any statistic of
 //! column sums.
+mod acceptability;
 mod atoms;
 mod cluster_exact;
 mod draws;
@@ -18,6 +19,7 @@ mod statistics;
 mod task_ideal;
 mod waves;
 
+pub use acceptability::{Acceptability, AcceptabilityPoint, acceptability};
 pub use cluster_exact::{ClusterExact, cluster_exact};
 pub use draws::{Plan, RESAMPLES_MAX, map_resamples};
 pub use enumeration::{Enumerated, enumerate};

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::analysis::Flag;
+use crate::analysis::bootstrap::Acceptability;
 use crate::analysis::claims::{ClaimTable, FalseClaims};
 use crate::analysis::controls::ControlResult;
 use crate::analysis::cost_effectiveness::CostEffectiveness;
@@ -105,9 +106,11 @@ pub struct ArmFlow {
     pub exposure: Exposure,
 }
 
-/// For how long and at what price an arm was executed.
+/// For how long and at what price an arm was executed: every run of its slots, the repeated and the void ones, too.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Exposure {
+    /// Its runs.
+    pub runs: u64,
     /// Runs whose duration is known.
     pub timed: u64,
     /// What they took together, in milliseconds.
@@ -319,6 +322,8 @@ pub struct ArmDescribed {
 pub struct OutcomeDescribed {
     /// The outcome.
     pub outcome: String,
+    /// Its type.
+    pub kind: OutcomeKind,
     /// Slots with a value.
     pub known: u64,
     /// For a binary outcome, how many are true.
@@ -346,6 +351,8 @@ pub struct Stratum {
 pub struct PairDescribed {
     /// The treatment.
     pub treatment: String,
+    /// The outcome that says what a success is.
+    pub success: Option<String>,
     /// Successes within so many repeats.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pass_k: Option<Repeats>,
@@ -357,11 +364,25 @@ pub struct PairDescribed {
     pub cactus: Option<[Vec<CactusPoint>; 2]>,
     /// What a success costs.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub cost_effectiveness: Option<CostEffectiveness>,
+    pub cost_effectiveness: Option<CostDescribed>,
     /// Claims by verdicts, of the reference and of the treatment; absent where nothing is claimed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub claims: Option<[ClaimTable; 2]>,
     /// False claims among claims.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub false_claims: Option<FalseClaims>,
+}
+
+/// What a success costs, and whether it is worth it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CostDescribed {
+    /// Costs, effects and net benefits.
+    #[serde(flatten)]
+    pub effectiveness: CostEffectiveness,
+    /// Where effect and cost lie, in words.
+    pub quadrant: Option<&'static str>,
+    /// The ratio of the costs per success, treatment over reference, with its BCa interval.
+    pub cost_per_resolved_ratio: Effected,
+    /// How often the net benefit is above 0, by what a success is worth.
+    pub acceptability: Acceptability,
 }

@@ -6,7 +6,7 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use super::answer::{Beside, Compared as Answered, Effected, Row, Tipping};
 use super::describe;
 use super::hypothesis::{self, Tested};
-use super::interval::{self, Drawing, Estimated};
+use super::interval::{self, Drawing, Estimated, finite};
 use super::pairs::{self, Cells, Compared, Pairs};
 use super::tipping;
 use crate::analysis::Flag;
@@ -98,25 +98,19 @@ impl Made<'_> {
             resamples: self.resamples,
             threads: self.threads,
         };
-        let Estimated {
-            estimate,
-            se,
-            ci,
-            flag,
-        } = interval::estimate(
+        let comparison = self.comparison;
+        let found = interval::estimate(
             pairs,
-            self.comparison.effect,
-            self.comparison.interval,
+            comparison.effect,
+            comparison.interval,
             alpha,
             drawing,
         );
-        Effected {
-            estimate: finite(estimate),
-            se: finite(se),
-            ci_level: 1.0 - alpha,
-            ci: ci.filter(|ends| ends.iter().all(|end| end.is_finite())),
-            ci_flag: pairs.fault.or(flag),
-        }
+        let found = Estimated {
+            flag: pairs.fault.or(found.flag),
+            ..found
+        };
+        found.at_level(alpha)
     }
 
     /// Computes the comparison; what depends on its family is filled in later.
@@ -242,7 +236,8 @@ impl Made<'_> {
     /// Returns the noise of repeats with the task set held fixed.
     fn se_fixed_tasks(&self) -> Option<f64> {
         let repeats = u64::from(self.cells.repeats());
-        let successes = |arm| describe::successes(self.cells, self.compared.place, arm);
+        let success = describe::Success::of(self.compared);
+        let successes = |arm| success.counts(self.cells, arm);
         let (a, b) = (
             successes(self.compared.reference),
             successes(self.compared.treatment),
@@ -265,9 +260,4 @@ fn largest_share(pairs: &Pairs) -> f64 {
     }
     let largest = sizes.into_iter().max().unwrap_or(0);
     largest as f64 / ids.len().max(1) as f64
-}
-
-/// Leaves out what is not a number.
-pub(super) fn finite(value: Option<f64>) -> Option<f64> {
-    value.filter(|value| value.is_finite())
 }

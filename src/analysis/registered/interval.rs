@@ -2,6 +2,7 @@
 
 use std::num::{NonZeroU64, NonZeroUsize};
 
+use super::answer::Effected;
 use super::hypothesis::{mean, table};
 use super::pairs::Pairs;
 use crate::analysis::Flag;
@@ -25,12 +26,43 @@ pub(super) struct Estimated {
     pub(super) flag: Option<Flag>,
 }
 
+impl Estimated {
+    /// Returns the effect as an answer has it, with its interval at level 1 - `alpha`.
+    pub(super) fn at_level(self, alpha: f64) -> Effected {
+        Effected {
+            estimate: finite(self.estimate),
+            se: finite(self.se),
+            ci_level: 1.0 - alpha,
+            ci: self
+                .ci
+                .filter(|ends| ends.iter().all(|end| end.is_finite())),
+            ci_flag: self.flag,
+        }
+    }
+}
+
+/// Leaves out what is not a number.
+pub(super) fn finite(value: Option<f64>) -> Option<f64> {
+    value.filter(|value| value.is_finite())
+}
+
 /// From where a bootstrap draws, and how often.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Drawing<'a> {
     pub(super) streams: &'a Streams,
     pub(super) resamples: NonZeroU64,
     pub(super) threads: NonZeroUsize,
+}
+
+impl<'a> Drawing<'a> {
+    /// Returns how to resample.
+    pub(super) fn plan(&self) -> Plan<'a> {
+        Plan {
+            streams: self.streams,
+            resamples: self.resamples.get(),
+            threads: self.threads,
+        }
+    }
 }
 
 /// Returns the effect with its interval at level 1 - `alpha`.
@@ -124,16 +156,34 @@ fn drawn(
     alpha: f64,
     drawing: Drawing<'_>,
 ) -> Estimated {
-    let units = match &pairs.clusters {
-        None => Some(rows.to_vec()),
-        Some(clusters) => cluster_rows(rows, clusters),
-    };
-    let units = units.unwrap_or_default();
+    let units = units(rows, pairs.clusters.as_deref());
+    resampled(&units, quotient, interval, alpha, drawing)
+}
+
+/// Returns the rows of what is drawn: of the tasks, or where there are any of whole clusters.
+pub(super) fn units<const K: usize>(
+    rows: &[[f64; K]],
+    clusters: Option<&[usize]>,
+) -> Vec<[f64; K]> {
+    match clusters {
+        None => rows.to_vec(),
+        Some(clusters) => cluster_rows(rows, clusters).unwrap_or_default(),
+    }
+}
+
+/// Draws units for a statistic of their totals; of few units every draw is listed.
+pub(super) fn resampled<const K: usize>(
+    units: &[[f64; K]],
+    statistic: impl Fn(&[f64; K]) -> Option<f64> + Sync,
+    interval: Interval,
+    alpha: f64,
+    drawing: Drawing<'_>,
+) -> Estimated {
     let of = |percentile, bca| match interval {
         Interval::BootstrapBca => bca,
         _ => percentile,
     };
-    if let Some(found) = enumerate(&units, quotient, alpha) {
+    if let Some(found) = enumerate(units, &statistic, alpha) {
         return Estimated {
             estimate: found.estimate,
             se: found.se,
@@ -141,12 +191,7 @@ fn drawn(
             flag: found.flag,
         };
     }
-    let plan = Plan {
-        streams: drawing.streams,
-        resamples: drawing.resamples.get(),
-        threads: drawing.threads,
-    };
-    let found = resample(&units, quotient, alpha, plan);
+    let found = resample(units, statistic, alpha, drawing.plan());
     Estimated {
         estimate: found.estimate,
         se: found.se,

@@ -3,8 +3,9 @@
 //! A look that is not the last one is at the first floor(f n) tasks, never at whatever has finished.
 
 use super::answer::{Look, LookTable};
-use super::compare::{Made, finite};
+use super::compare::Made;
 use super::describe::share;
+use super::interval::finite;
 use super::observed::{Fate, Slot};
 use crate::analysis::evalue::sign_evalue;
 use crate::analysis::multiplicity::rejects;

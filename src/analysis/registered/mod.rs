@@ -3,11 +3,12 @@
 //! - `observed`: the slots; `pairs`: from them to one value per task and arm;
 //! - `hypothesis` makes the test, `interval` the effect with its interval, `compare` a whole comparison;
 //! - `family`: how several tests share the level, and what may decide; `looks`: the schedule;
-//! - `flow`, `tipping`, `describe`: what is missing, how much it could turn, and what else is seen;
+//! - `flow`, `tipping`, `describe`, `costs`: what is missing, how much it could turn, and what else is seen;
 //! - `answer`: the shape of it all.
 
 pub mod answer;
 mod compare;
+mod costs;
 mod describe;
 mod family;
 mod flow;
@@ -95,12 +96,10 @@ impl Registered<'_> {
             multiplicity: analysis.multiplicity.as_ref().map(|rule| rule.method),
             looks: decided.computed.looks,
             arms: describe::arms(self.protocol, analysis, observed),
-            described: self
-                .treatments()
-                .map(|treatment| {
-                    let reference = self.arm(&analysis.reference);
-                    describe::pair(self.protocol, analysis, &cells, reference, treatment)
-                })
+            described: analysis
+                .treatments
+                .iter()
+                .map(|treatment| describe::pair(self, &cells, treatment))
                 .collect(),
         }
     }
@@ -118,31 +117,34 @@ impl Registered<'_> {
         let reference = self.arm(&self.analysis.reference);
         let several = self.analysis.treatments.len() > 1;
         let treatments = self.analysis.treatments.iter();
-        let of_treatment = |treatment: &'c String| {
-            let stream = match several {
-                true => format!("{id}:{treatment}"),
-                false => id.to_owned(),
-            };
-            Made {
-                cells,
-                id,
-                comparison,
-                tasks: cells.tasks(),
-                compared: Compared {
-                    reference,
-                    treatment: self.arm(treatment),
-                    place: self.place(&outcome.id),
-                    outcome,
-                },
-                arms: [&self.analysis.reference, treatment],
-                alpha: share(self.analysis.alpha.num, self.analysis.alpha.den),
-                resamples: self.analysis.resamples.into(),
-                streams: Streams::new(&self.digest.to_string(), &stream),
-                threads: self.threads,
-                decides_alone: id == PRIMARY && !several && self.analysis.looks.is_none(),
-            }
+        let of_treatment = |treatment: &'c String| Made {
+            cells,
+            id,
+            comparison,
+            tasks: cells.tasks(),
+            compared: Compared {
+                reference,
+                treatment: self.arm(treatment),
+                place: self.place(&outcome.id),
+                outcome,
+            },
+            arms: [&self.analysis.reference, treatment],
+            alpha: share(self.analysis.alpha.num, self.analysis.alpha.den),
+            resamples: self.analysis.resamples.into(),
+            streams: self.streams(id, treatment),
+            threads: self.threads,
+            decides_alone: id == PRIMARY && !several && self.analysis.looks.is_none(),
         };
         treatments.map(of_treatment).collect()
+    }
+
+    /// Returns what is drawn from for an analysis of a treatment.
+    fn streams(&self, id: &str, treatment: &str) -> Streams {
+        let hash = self.digest.to_string();
+        match self.analysis.treatments.len() {
+            0 | 1 => Streams::new(&hash, id),
+            _ => Streams::new(&hash, &format!("{id}:{treatment}")),
+        }
     }
 
     /// Returns the places of the arms that are compared.

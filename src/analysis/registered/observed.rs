@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use super::answer::Exposure;
 use crate::protocol::model::Expect;
-use crate::units::{Micros, Money};
+use crate::units::Micros;
 
 /// The slots of a study, once it has ended or as far as it has come.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -14,6 +15,8 @@ pub struct Observed {
     pub slots: Vec<Slot>,
     /// What the controls came to, in the order of declaration.
     pub controls: Vec<Control>,
+    /// What was executed of each arm, in the listed order.
+    pub exposure: Vec<Exposure>,
 }
 
 /// What the runs of a control say.
@@ -63,8 +66,6 @@ pub struct Slot {
     pub values: Vec<Option<f64>>,
     /// How long its run took.
     pub wall: Option<Micros>,
-    /// What its run cost.
-    pub cost: Option<Money>,
 }
 
 /// Whether a slot has a verdict.
@@ -89,6 +90,7 @@ impl Observed {
             tasks: self.tasks.clone(),
             slots: self.slots.iter().filter(is_open).cloned().collect(),
             controls: self.controls.clone(),
+            exposure: self.exposure.clone(),
         }
     }
 }

@@ -2,9 +2,11 @@
 use serde::Serialize;
 
 use super::{Settings, slots_do_not_fit};
-use crate::analysis::bootstrap::{Quadrants, Resampled};
+use crate::analysis::bootstrap::{Acceptability, Quadrants, Resampled};
 use crate::analysis::comparison::{Comparison, Measure};
-use crate::analysis::cost_effectiveness::{CostEffectiveness, CostTask, cost_effectiveness};
+use crate::analysis::cost_effectiveness::{
+    CostEffectiveness, CostTask, benefit_rows, cost_effectiveness,
+};
 use crate::analysis::defect::Defect;
 use crate::analysis::numbers::PairedNumbers;
 use crate::analysis::values::BinaryOutcome;
@@ -19,6 +21,8 @@ pub struct CostResults {
     pub cost_per_resolved_ratio_bootstrap: Resampled,
     /// The quadrants of effect and cost, over resampled tasks.
     pub quadrants_bootstrap: Quadrants,
+    /// How often the net benefit is above 0, over resampled tasks, or clusters where there are any.
+    pub acceptability: Acceptability,
 }
 
 impl CostResults {
@@ -54,6 +58,12 @@ impl CostResults {
             ),
             quadrants_bootstrap: resampling
                 .quadrants("cost_effectiveness.quadrants_bootstrap", &tasks),
+            acceptability: resampling.acceptability(
+                "cost_effectiveness.acceptability",
+                &benefit_rows(&tasks, comparison.repeats),
+                clusters,
+                lambdas,
+            ),
         }))
     }
 }

@@ -5,10 +5,10 @@
 use std::num::{NonZeroU64, NonZeroUsize};
 
 use crate::analysis::bootstrap::{
-    Plan, Quadrants, Resampled, cluster_rows, difference_of_rates, quadrants, quotient,
-    ratio_of_rates, resample,
+    Acceptability, Plan, Quadrants, Resampled, acceptability, cluster_rows, difference_of_rates,
+    quadrants, quotient, ratio_of_rates, resample,
 };
-use crate::analysis::cost_effectiveness::CostTask;
+use crate::analysis::cost_effectiveness::{CostTask, benefit_rows, cost_rows};
 use crate::analysis::numbers::PairedNumbers;
 use crate::analysis::sign_flip_monte_carlo::SignFlipMonteCarlo;
 use crate::analysis::stream::Streams;
@@ -93,26 +93,28 @@ impl Resampling<'_> {
         tasks: &[CostTask],
         alpha: f64,
     ) -> Resampled {
-        let row = |task: &CostTask| {
-            [
-                task.cost_b,
-                task.successes_b as f64,
-                task.cost_a,
-                task.successes_a as f64,
-            ]
-        };
-        let rows: Vec<[f64; 4]> = tasks.iter().map(row).collect();
+        let rows = cost_rows(tasks);
         self.draw(path, |plan| resample(&rows, ratio_of_rates, alpha, plan))
     }
 
     /// Draws tasks for the quadrants of effect and cost.
     pub(super) fn quadrants(&self, path: &str, tasks: &[CostTask]) -> Quadrants {
-        let row = |task: &CostTask| {
-            let effect = task.successes_b as f64 - task.successes_a as f64;
-            [effect, task.cost_b - task.cost_a]
-        };
-        let rows: Vec<[f64; 2]> = tasks.iter().map(row).collect();
+        // What a success is worth is of no account here.
+        let rows = benefit_rows(tasks, 1);
         self.draw(path, |plan| quadrants(&rows, plan))
+    }
+
+    /// Draws tasks, or clusters where there are any, for the acceptability curve.
+    pub(super) fn acceptability(
+        &self,
+        path: &str,
+        rows: &[[f64; 2]],
+        clusters: Option<&[usize]>,
+        worths: &[f64],
+    ) -> Acceptability {
+        let units = clusters.and_then(|clusters| cluster_rows(rows, clusters));
+        let units = units.as_deref().unwrap_or(rows);
+        self.draw(path, |plan| acceptability(units, worths, plan))
     }
 }
 

@@ -5,6 +5,7 @@ use crate::analysis::controls::Gate;
 use crate::analysis::registered::PRIMARY;
 use crate::analysis::registered::answer::{Answer, Compared, Row, Verdict};
 use crate::protocol::model::{Better, Effect, Estimand, Objective, OutcomeKind, Test};
+use crate::report::explain::decimal;
 
 /// Returns the answer as one paragraph.
 pub fn sentence(answer: &Answer) -> String {
@@ -121,7 +122,8 @@ pub(super) fn conclusion(answer: &Answer, compared: &Compared) -> Option<String>
     if !compared.confirmatory {
         return None;
     }
-    let margin = compared.margin.map(|margin| margin.to_string());
+    let margin = compared.margin;
+    let margin = margin.map(|margin| decimal(margin.num, margin.den));
     let margin = margin.unwrap_or_default();
     let said = match (compared.objective, shows) {
         (Objective::Superiority, true) => superior(answer, compared),

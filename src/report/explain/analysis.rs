@@ -98,7 +98,7 @@ pub(super) fn secondary(page: &mut Page, protocol: &Protocol) {
         page.item("No secondary comparison is registered.");
     }
     multiplicity(page, analysis);
-    descriptive(page, analysis.descriptive.as_ref());
+    descriptive(page, protocol, analysis.descriptive.as_ref());
     for secondary in &analysis.secondary {
         let Secondary { id, comparison } = secondary;
         page.heading(3, &format!("Secondary comparison {}", code(id)));
@@ -134,7 +134,7 @@ fn multiplicity(page: &mut Page, analysis: &Analysis) {
     }
 }
 
-fn descriptive(page: &mut Page, descriptive: Option<&Descriptive>) {
+fn descriptive(page: &mut Page, protocol: &Protocol, descriptive: Option<&Descriptive>) {
     let Some(Descriptive {
         pass_at,
         pass_hat,
@@ -146,6 +146,16 @@ fn descriptive(page: &mut Page, descriptive: Option<&Descriptive>) {
         page.item("No description besides the comparisons is registered.");
         return;
     };
+    let reads_success = !pass_at.is_empty()
+        || !pass_hat.is_empty()
+        || time_to_success.is_some()
+        || cost_effectiveness.is_some();
+    if let (true, Some(success)) = (reads_success, protocol.success()) {
+        page.item(format!(
+            "A success is, in what is described, the outcome {}.",
+            code(&success.id)
+        ));
+    }
     let numbers = |list: &[u32]| listed(&list.iter().map(u32::to_string).collect::<Vec<_>>());
     if !pass_at.is_empty() {
         page.item(format!(
