@@ -45,6 +45,11 @@ pub struct PairedCounts {
 }
 
 impl PairedCounts {
+    /// Returns on how many tasks both succeed, only the reference, only the treatment, and neither.
+    pub fn cells(self) -> [u64; 4] {
+        [self.a, self.b, self.c, self.d]
+    }
+
     /// Takes the tasks on which both succeed, only the reference, only the treatment, and neither.
     /// `None` when they are more than 2^63 - 1 together.
     pub fn new(both: u64, reference_only: u64, treatment_only: u64, neither: u64) -> Option<Self> {

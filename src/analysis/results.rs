@@ -27,7 +27,7 @@ use resampling::Resampling;
 use tables::{McNemarTables, RateIntervals};
 
 /// What a comparison of a table is computed with; nobody registered it.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug)]
 pub struct Settings<'a> {
     /// The two-sided error rate.
     pub alpha: f64,

@@ -121,6 +121,7 @@ fn settings(threads: usize) -> Settings<'static> {
             registration_hash: "00",
             resamples: NonZeroU64::new(199).unwrap(),
             threads: NonZeroUsize::new(threads).unwrap(),
+            begin: |_| {},
         },
     }
 }

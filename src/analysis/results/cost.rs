@@ -22,6 +22,8 @@ pub struct CostResults {
     /// The quadrants of effect and cost, over resampled tasks.
     pub quadrants_bootstrap: Quadrants,
     /// How often the net benefit is above 0, over resampled tasks, or clusters where there are any.
+    /// It stands beside the results, whose keys are those of the reference files.
+    #[serde(skip)]
     pub acceptability: Acceptability,
 }
 

@@ -15,7 +15,7 @@ use crate::analysis::stream::Streams;
 use crate::analysis::values::PairedShares;
 
 /// How Monte Carlo blocks are computed. No result depends on `threads`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct Resampling<'a> {
     /// The registration hash, in hexadecimal.
     pub registration_hash: &'a str,
@@ -23,6 +23,8 @@ pub struct Resampling<'a> {
     pub resamples: NonZeroU64,
     /// The most threads to use.
     pub threads: NonZeroUsize,
+    /// Is told the path of a block before it is drawn.
+    pub begin: fn(&str),
 }
 
 /// False claims and claims of a task in the treatment and the reference.
@@ -30,6 +32,7 @@ pub(super) type ClaimRow = [f64; 4];
 
 impl Resampling<'_> {
     fn draw<T>(&self, path: &str, compute: impl FnOnce(Plan<'_>) -> T) -> T {
+        (self.begin)(path);
         let streams = Streams::new(self.registration_hash, path);
         compute(Plan {
             streams: &streams,
@@ -75,6 +78,7 @@ impl Resampling<'_> {
 
     /// Draws signs for the mean difference of numbers.
     pub(super) fn sign_flip(&self, path: &str, pairs: &PairedNumbers) -> SignFlipMonteCarlo {
+        (self.begin)(path);
         let streams = Streams::new(self.registration_hash, path);
         SignFlipMonteCarlo::of_values(&pairs.differences, self.resamples, &streams)
     }

@@ -1,13 +1,13 @@
 //! What is described without a test: tasks, then cost and time.
 
 use super::numbers::{Scale, percent, rounded};
-use super::page::{heading, line};
 use super::sentence::level;
 use crate::analysis::registered::answer::{
     Answer, ArmDescribed, CostDescribed, Effected, Exposure, OutcomeDescribed, PairDescribed,
     Stratum,
 };
 use crate::protocol::model::OutcomeKind;
+use crate::report::layout::{heading, line};
 use crate::units::{Micros, Money};
 
 /// Writes what is described of tasks: what the arms have, by turns and subgroups, and how they compare.

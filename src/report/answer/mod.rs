@@ -8,6 +8,7 @@ mod numbers;
 mod page;
 mod sentence;
 
-pub use numbers::{hundredths, p_value, rounded};
+pub(super) use numbers::{hundredths, p_value, percent, rounded};
 pub use page::{Conduct, Study, page, paragraph};
+pub(super) use sentence::level;
 pub use sentence::sentence;

@@ -76,7 +76,7 @@ fn numbers(compared: &Compared, scale: Scale) -> String {
 }
 
 /// Writes the level of an interval in per cent.
-pub(super) fn level(share: f64) -> String {
+pub(in crate::report) fn level(share: f64) -> String {
     let permille = format!("{share:.6}");
     let digits = permille.trim_start_matches("0.").trim_end_matches('0');
     match digits {

@@ -26,6 +26,7 @@ fn settings<'a>(reference: &Value, lambdas: &'a [f64]) -> Result<Settings<'a>, S
             registration_hash: "ac0e9632d59e12a74d94a2d93aea3803c815f0db2cbe672dc125fa21b9c6cba3",
             resamples: resamples().ok_or("no number of resamples")?,
             threads: NonZeroUsize::MIN.saturating_add(1),
+            begin: |_| {},
         },
     })
 }
