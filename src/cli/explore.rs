@@ -11,12 +11,12 @@ use super::args::{Analyze, Explored};
 use super::input;
 use super::progress::Step;
 use super::reply::{Failure, Reply, visible};
-use crate::analysis::defect::{self, Defects};
-use crate::analysis::given;
 use crate::analysis::results::cases::CountResults;
 use crate::analysis::results::resampling::Resampling;
 use crate::analysis::results::{Results, Settings};
-use crate::analysis::table::{Reading, Table};
+use crate::analysis::tables::defect::{self, Defects};
+use crate::analysis::tables::given;
+use crate::analysis::tables::table::{Reading, Table};
 use crate::protocol::defect::{Code, Defect, Place};
 use crate::report::exploratory;
 use crate::units::Digest;
@@ -121,7 +121,7 @@ fn table(args: &Analyze, path: &Path) -> Result<Reply, Failure> {
     let results = Results::new(&comparison, &settings);
     step("");
     let results = results.map_err(one)?;
-    let text = exploratory::page(&exploratory::Explored {
+    let text = exploratory::page(&exploratory::ComparedTable {
         file: &file,
         digest,
         cluster,

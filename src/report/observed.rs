@@ -6,7 +6,7 @@ use super::slots::Became;
 use super::tally::control_totals;
 use super::told::Told;
 use crate::analysis::registered::answer::Exposure;
-use crate::analysis::registered::observed::{Control, Fate, Slot, Task};
+use crate::analysis::registered::observed::{ControlVerdicts, Fate, Slot, Task};
 use crate::engine::frame::Phase;
 use crate::engine::rules::Rules;
 use crate::engine::slice::Slice;
@@ -38,13 +38,13 @@ pub fn tasks(rules: &Rules, slice: &Slice, plan: &Plan, analysis: &Analysis) -> 
 }
 
 /// Returns what the controls came to.
-pub fn controls(protocol: &Protocol, slice: &Slice) -> Vec<Control> {
+pub fn controls(protocol: &Protocol, slice: &Slice) -> Vec<ControlVerdicts> {
     let controls = protocol.controls.iter();
     controls
         .map(|control| {
             let totals = control_totals(slice, &control.id);
             let (yes, no) = totals.of(&control.outcome);
-            Control {
+            ControlVerdicts {
                 id: control.id.clone(),
                 expect: control.expect,
                 yes,

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use prereg::analysis::bootstrap::{
+use prereg::analysis::resampling::bootstrap::{
     MeanLaw, TaskIdeal, cluster_exact, cluster_rows, enumerate, quotient, task_ideal,
 };
 use prereg::analysis::{Flag, Lattice};

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::analysis::Flag;
-use crate::analysis::bootstrap::Acceptability;
-use crate::analysis::claims::{ClaimTable, FalseClaims};
-use crate::analysis::controls::ControlResult;
-use crate::analysis::cost_effectiveness::CostEffectiveness;
-use crate::analysis::evalue::SignEvalue;
-use crate::analysis::quantiles::Quantiles;
-use crate::analysis::repeats::Repeats;
-use crate::analysis::time_to_success::{CactusPoint, TimeToSuccess};
+use crate::analysis::described::claims::{ClaimTable, FalseClaims};
+use crate::analysis::described::controls::ControlResult;
+use crate::analysis::described::cost_effectiveness::CostEffectiveness;
+use crate::analysis::described::repeats::Repeats;
+use crate::analysis::described::time_to_success::{CactusPoint, TimeToSuccess};
+use crate::analysis::numerics::quantiles::Quantiles;
+use crate::analysis::resampling::bootstrap::Acceptability;
+use crate::analysis::sequential::evalue::SignEvalue;
 use crate::protocol::model::{
     Alternative, Better, Effect, Estimand, Inference, Interval, MultiplicityMethod, Objective,
     OutcomeKind, Spending, Test,
@@ -35,11 +35,11 @@ pub struct Answer {
     /// From the draw to what is analysed.
     pub flow: Flow,
     /// What the controls showed.
-    pub controls: Vec<Control>,
+    pub controls: Vec<ControlAnswer>,
     /// The comparisons that decide, one for each treatment.
-    pub primary: Vec<Compared>,
+    pub primary: Vec<AnsweredComparison>,
     /// The further comparisons: each of them for each treatment.
-    pub secondary: Vec<Compared>,
+    pub secondary: Vec<AnsweredComparison>,
     /// How several tests share the level.
     pub multiplicity: Option<MultiplicityMethod>,
     /// The scheduled looks.
@@ -123,7 +123,7 @@ pub struct Exposure {
 
 /// What a control showed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Control {
+pub struct ControlAnswer {
     /// The control.
     pub id: String,
     /// Its runs without a verdict, which violate nothing.
@@ -135,7 +135,7 @@ pub struct Control {
 
 /// A comparison, computed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Compared {
+pub struct AnsweredComparison {
     /// `primary`, or the id of the secondary.
     pub id: String,
     /// The outcome.

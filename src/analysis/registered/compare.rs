@@ -3,19 +3,19 @@
 use std::collections::BTreeSet;
 use std::num::{NonZeroU64, NonZeroUsize};
 
-use super::answer::{Beside, Compared as Answered, Effected, Row, Tipping};
+use super::answer::{AnsweredComparison, Beside, Effected, Row, Tipping};
 use super::describe;
 use super::hypothesis::{self, Tested};
 use super::interval::{self, Drawing, Estimated, finite};
-use super::pairs::{self, Cells, Compared, Pairs};
+use super::pairs::{self, Cells, Contrast, Pairs};
 use super::tipping;
 use crate::analysis::Flag;
-use crate::analysis::mean::Mean;
+use crate::analysis::described::repeats::pass_k;
+use crate::analysis::means::mean::Mean;
 use crate::analysis::multiplicity::rejects;
-use crate::analysis::repeats::pass_k;
-use crate::analysis::sign_flip::SignFlip;
-use crate::analysis::stream::Streams;
-use crate::analysis::values::Estimand;
+use crate::analysis::paired::sign_flip::SignFlip;
+use crate::analysis::resampling::stream::Streams;
+use crate::analysis::values::binary::Estimand;
 use crate::protocol::model::{Alternative, Comparison, Effect, Objective, Outcome, OutcomeKind};
 
 /// What a comparison is made of.
@@ -26,7 +26,7 @@ pub(super) struct Made<'a> {
     /// How it is called: `primary`, or the id of the secondary.
     pub(super) id: &'a str,
     pub(super) comparison: &'a Comparison,
-    pub(super) compared: Compared<'a>,
+    pub(super) compared: Contrast<'a>,
     pub(super) arms: [&'a str; 2],
     pub(super) alpha: f64,
     pub(super) resamples: NonZeroU64,
@@ -114,7 +114,7 @@ impl Made<'_> {
     }
 
     /// Computes the comparison; what depends on its family is filled in later.
-    pub(super) fn answer(&self) -> Answered {
+    pub(super) fn answer(&self) -> AnsweredComparison {
         let all = self.tasks;
         let pairs = self.pairs(self.estimand(), all);
         let tested = self.test(&pairs);
@@ -127,7 +127,7 @@ impl Made<'_> {
         let p = finite(tested.p);
         let rejects = rejects(p, self.alpha);
         let [reference, treatment] = self.arms.map(str::to_owned);
-        Answered {
+        AnsweredComparison {
             id: self.id.to_owned(),
             outcome: self.outcome().id.clone(),
             kind: self.outcome().kind,

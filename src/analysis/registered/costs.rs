@@ -5,10 +5,12 @@ use super::answer::CostDescribed;
 use super::describe::{Read, share};
 use super::interval::{Drawing, resampled, units};
 use super::pairs::Cells;
-use crate::analysis::bootstrap::{acceptability, ratio_of_rates};
-use crate::analysis::cost_effectiveness::{CostTask, benefit_rows, cost_effectiveness, cost_rows};
-use crate::analysis::mean::Mean;
-use crate::analysis::values::clusters_of;
+use crate::analysis::described::cost_effectiveness::{
+    CostTask, benefit_rows, cost_effectiveness, cost_rows,
+};
+use crate::analysis::means::mean::Mean;
+use crate::analysis::resampling::bootstrap::{acceptability, ratio_of_rates};
+use crate::analysis::values::binary::clusters_of;
 use crate::protocol::model::Interval;
 
 /// Describes costs and successes of a treatment beside the reference, where that is registered.

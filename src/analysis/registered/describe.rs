@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use super::answer::{ArmDescribed, OutcomeDescribed, PairDescribed, Stratum};
 use super::observed::{Observed, Slot};
-use super::pairs::{Cells, Compared};
+use super::pairs::{Cells, Contrast};
 use super::{Registered, costs};
-use crate::analysis::claims::{SlotClaim, claim_table, false_claim_conditional};
-use crate::analysis::quantiles::Quantiles;
-use crate::analysis::repeats::{Repeats, pass_k};
-use crate::analysis::time_to_success::{cactus, time_to_success};
+use crate::analysis::described::claims::{SlotClaim, claim_table, false_claim_conditional};
+use crate::analysis::described::repeats::{Repeats, pass_k};
+use crate::analysis::described::time_to_success::{cactus, time_to_success};
+use crate::analysis::numerics::quantiles::Quantiles;
 use crate::protocol::model::{Analysis, Descriptive, Outcome, OutcomeKind, Protocol};
 
 /// A binary outcome whose true values are counted.
@@ -23,7 +23,7 @@ pub(super) struct Success {
 
 impl Success {
     /// Takes the outcome of a comparison.
-    pub(super) fn of(compared: Compared<'_>) -> Self {
+    pub(super) fn of(compared: Contrast<'_>) -> Self {
         Self {
             place: compared.place,
             missing: compared.outcome.missing,

@@ -1,16 +1,16 @@
 //! How several tests share the level, which comparisons may decide anything, and what it all comes to.
 
 use super::Registered;
-use super::answer::{Compared, Control, Flow, LookTable, Verdict};
-use crate::analysis::controls::Gate as ControlGate;
+use super::answer::{AnsweredComparison, ControlAnswer, Flow, LookTable, Verdict};
+use crate::analysis::described::controls::Gate as ControlGate;
 use crate::analysis::multiplicity::{Multiplicity, rejects};
 use crate::protocol::defect::Code;
 use crate::protocol::model::{Gate, Inference, MultiplicityMethod};
 
 /// What was computed of each comparison by itself.
 pub(super) struct Computed {
-    pub(super) primary: Vec<Compared>,
-    pub(super) secondary: Vec<Compared>,
+    pub(super) primary: Vec<AnsweredComparison>,
+    pub(super) secondary: Vec<AnsweredComparison>,
     pub(super) looks: Vec<LookTable>,
     /// Whether looks are registered, also where their schedule has no boundaries.
     pub(super) scheduled: bool,
@@ -27,7 +27,7 @@ pub(super) fn decide(
     registered: &Registered<'_>,
     mut computed: Computed,
     flow: &Flow,
-    controls: &[Control],
+    controls: &[ControlAnswer],
 ) -> Decided {
     let blocked = blocked(registered, flow, controls);
     let method = registered.analysis.multiplicity.as_ref();
@@ -62,7 +62,7 @@ pub(super) fn decide(
     Decided { computed, verdict }
 }
 
-impl Compared {
+impl AnsweredComparison {
     fn decide(&mut self, confirmatory: bool) {
         self.rejects = rejects(self.p_adjusted, self.level);
         self.confirmatory = confirmatory;
@@ -70,8 +70,12 @@ impl Compared {
 }
 
 /// Returns why no comparison may decide anything, where that is so.
-fn blocked(registered: &Registered<'_>, flow: &Flow, controls: &[Control]) -> Option<Verdict> {
-    let failed = |control: &Control| control.result.gate != ControlGate::Pass;
+fn blocked(
+    registered: &Registered<'_>,
+    flow: &Flow,
+    controls: &[ControlAnswer],
+) -> Option<Verdict> {
+    let failed = |control: &ControlAnswer| control.result.gate != ControlGate::Pass;
     let limitations = &registered.protocol.limitations;
     let descriptive = registered.analysis.inference == Inference::TasksFixed
         || limitations.contains_key(Code::FewTasks.text());
@@ -87,7 +91,7 @@ fn blocked(registered: &Registered<'_>, flow: &Flow, controls: &[Control]) -> Op
     }
 }
 
-fn adjust(method: Option<MultiplicityMethod>, family: &mut [Compared]) {
+fn adjust(method: Option<MultiplicityMethod>, family: &mut [AnsweredComparison]) {
     let Some(method) = method else { return };
     let method = match method {
         MultiplicityMethod::Holm => Multiplicity::Holm,

@@ -6,11 +6,13 @@ use super::answer::Effected;
 use super::hypothesis::{mean, table};
 use super::pairs::Pairs;
 use crate::analysis::Flag;
-use crate::analysis::bootstrap::{Plan, cluster_rows, enumerate, quotient, resample, task_ideal};
-use crate::analysis::mean::Mean;
-use crate::analysis::ratio::Ratio;
-use crate::analysis::special::t_quantile;
-use crate::analysis::stream::Streams;
+use crate::analysis::means::mean::Mean;
+use crate::analysis::means::ratio::MeanRatio;
+use crate::analysis::numerics::special::t_quantile;
+use crate::analysis::resampling::bootstrap::{
+    Plan, cluster_rows, enumerate, quotient, resample, task_ideal,
+};
+use crate::analysis::resampling::stream::Streams;
 use crate::protocol::model::{Effect, Interval};
 
 /// An effect with its interval; what is not defined is `None`, and `flag` says why.
@@ -201,7 +203,7 @@ pub(super) fn resampled<const K: usize>(
 }
 
 fn ratio(pairs: &Pairs, interval: Interval, alpha: f64, drawing: Drawing<'_>) -> Estimated {
-    let found = Ratio::new(&pairs.reference, &pairs.treatment, alpha);
+    let found = MeanRatio::new(&pairs.reference, &pairs.treatment, alpha);
     match interval {
         Interval::Fieller => Estimated {
             estimate: found.ratio,

@@ -7,8 +7,8 @@ use super::compare::Made;
 use super::describe::share;
 use super::interval::finite;
 use super::observed::{Fate, Slot};
-use crate::analysis::evalue::sign_evalue;
 use crate::analysis::multiplicity::rejects;
+use crate::analysis::sequential::evalue::sign_evalue;
 use crate::analysis::sequential::{
     LOOK_GAP_MIN, SequentialDesign, Sided, Spending, UnderRun, boundaries, look_size,
 };

@@ -23,14 +23,14 @@ mod tipping;
 
 use std::num::NonZeroUsize;
 
-use answer::{Answer, Control};
+use answer::{Answer, ControlAnswer};
 use compare::Made;
 use describe::share;
 use observed::Observed;
-use pairs::{Cells, Compared};
+use pairs::{Cells, Contrast};
 
-use crate::analysis::controls::{self, ControlResult};
-use crate::analysis::stream::Streams;
+use crate::analysis::described::controls::{self, ControlResult};
+use crate::analysis::resampling::stream::Streams;
 use crate::protocol::model::{Analysis, Comparison, Expect, Protocol};
 use crate::units::Digest;
 
@@ -75,7 +75,7 @@ impl Registered<'_> {
         let compared = self.compared();
         let outcome = self.place(&analysis.primary.outcome);
         let flow = flow::flow(analysis, arms, observed, &cells, &compared, outcome);
-        let controls: Vec<Control> = observed.controls.iter().map(control).collect();
+        let controls: Vec<ControlAnswer> = observed.controls.iter().map(control).collect();
         let computed = family::Computed {
             primary: primary.iter().map(Made::answer).collect(),
             secondary: others.map(|made| made.answer()).collect(),
@@ -122,7 +122,7 @@ impl Registered<'_> {
             id,
             comparison,
             tasks: cells.tasks(),
-            compared: Compared {
+            compared: Contrast {
                 reference,
                 treatment: self.arm(treatment),
                 place: self.place(&outcome.id),
@@ -174,14 +174,14 @@ impl Registered<'_> {
     }
 }
 
-fn control(seen: &observed::Control) -> Control {
+fn control(seen: &observed::ControlVerdicts) -> ControlAnswer {
     let kind = match seen.expect {
-        Expect::AllResolved => controls::Control::MustPass,
-        Expect::NoneResolved => controls::Control::MustFail,
+        Expect::AllResolved => controls::Demand::MustPass,
+        Expect::NoneResolved => controls::Demand::MustFail,
     };
     let times = |verdict, count| (0..count).map(move |_| verdict);
     let verdicts = times(true, seen.yes).chain(times(false, seen.no));
-    Control {
+    ControlAnswer {
         id: seen.id.clone(),
         unjudged: seen.unjudged,
         result: ControlResult::from_verdicts(kind, verdicts),

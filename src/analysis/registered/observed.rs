@@ -14,14 +14,14 @@ pub struct Observed {
     /// The slots of the registered plan, in its order.
     pub slots: Vec<Slot>,
     /// What the controls came to, in the order of declaration.
-    pub controls: Vec<Control>,
+    pub controls: Vec<ControlVerdicts>,
     /// What was executed of each arm, in the listed order.
     pub exposure: Vec<Exposure>,
 }
 
 /// What the runs of a control say.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Control {
+pub struct ControlVerdicts {
     /// The control.
     pub id: String,
     /// What its outcomes must be.

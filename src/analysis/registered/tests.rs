@@ -5,7 +5,7 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use super::hypothesis;
 use super::interval::{self, Drawing};
 use super::pairs::Pairs;
-use crate::analysis::stream::Streams;
+use crate::analysis::resampling::stream::Streams;
 use crate::analysis::{Flag, Lattice};
 use crate::protocol::model::{
     Alternative, Better, Comparison, Effect, Estimand, Interval, Objective, Test,

@@ -2,14 +2,14 @@
 use serde::Serialize;
 
 use super::{Settings, slots_do_not_fit};
-use crate::analysis::bootstrap::{Acceptability, Quadrants, Resampled};
-use crate::analysis::comparison::{Comparison, Measure};
-use crate::analysis::cost_effectiveness::{
+use crate::analysis::described::cost_effectiveness::{
     CostEffectiveness, CostTask, benefit_rows, cost_effectiveness,
 };
-use crate::analysis::defect::Defect;
-use crate::analysis::numbers::PairedNumbers;
-use crate::analysis::values::BinaryOutcome;
+use crate::analysis::resampling::bootstrap::{Acceptability, Quadrants, Resampled};
+use crate::analysis::tables::defect::Defect;
+use crate::analysis::values::binary::BinaryOutcome;
+use crate::analysis::values::comparison::{Comparison, Measure};
+use crate::analysis::values::numbers::PairedNumbers;
 
 /// Cost and effect of the tasks with a cost in each arm.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -4,15 +4,15 @@
 //! `cost_usd.ratio_bootstrap_task`, so anyone can recompute it from the registration.
 use std::num::{NonZeroU64, NonZeroUsize};
 
-use crate::analysis::bootstrap::{
+use crate::analysis::described::cost_effectiveness::{CostTask, benefit_rows, cost_rows};
+use crate::analysis::paired::sign_flip_monte_carlo::SignFlipMonteCarlo;
+use crate::analysis::resampling::bootstrap::{
     Acceptability, Plan, Quadrants, Resampled, acceptability, cluster_rows, difference_of_rates,
     quadrants, quotient, ratio_of_rates, resample,
 };
-use crate::analysis::cost_effectiveness::{CostTask, benefit_rows, cost_rows};
-use crate::analysis::numbers::PairedNumbers;
-use crate::analysis::sign_flip_monte_carlo::SignFlipMonteCarlo;
-use crate::analysis::stream::Streams;
-use crate::analysis::values::PairedShares;
+use crate::analysis::resampling::stream::Streams;
+use crate::analysis::values::binary::PairedShares;
+use crate::analysis::values::numbers::PairedNumbers;
 
 /// How Monte Carlo blocks are computed. No result depends on `threads`.
 #[derive(Clone, Copy, Debug)]

@@ -4,7 +4,7 @@
     reason = "what is shown is rounded, never decided upon"
 )]
 
-use crate::analysis::registered::answer::Compared;
+use crate::analysis::registered::answer::AnsweredComparison;
 use crate::protocol::model::{Effect, OutcomeKind};
 
 /// Writes a share in per cent with one decimal.
@@ -51,7 +51,7 @@ pub(super) enum Scale {
 }
 
 impl Scale {
-    pub(super) fn of(compared: &Compared) -> Self {
+    pub(super) fn of(compared: &AnsweredComparison) -> Self {
         match (compared.effect, compared.kind) {
             (Effect::RatioOfMeans | Effect::GeometricRatio, _) => Self::Times,
             (Effect::PairedDiff, OutcomeKind::Binary) => Self::Points,

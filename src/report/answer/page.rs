@@ -3,7 +3,9 @@
 use super::described;
 use super::numbers::{Scale, p_value, percent, rounded};
 use super::sentence::{conclusion, effect, level, sentence};
-use crate::analysis::registered::answer::{Answer, ArmFlow, Compared, LookTable, Row, Tipping};
+use crate::analysis::registered::answer::{
+    Answer, AnsweredComparison, ArmFlow, LookTable, Row, Tipping,
+};
 use crate::protocol::model::Protocol;
 use crate::record::entry::Head;
 use crate::report::explain::decimal;
@@ -106,7 +108,7 @@ fn arm_flow(arm: &ArmFlow) -> String {
     )
 }
 
-fn comparison(page: &mut String, answer: &Answer, compared: &Compared) {
+fn comparison(page: &mut String, answer: &Answer, compared: &AnsweredComparison) {
     page.push('\n');
     wrapped(page, &compared.id, &effect(answer, compared));
     let said = conclusion(answer, compared);
@@ -138,7 +140,7 @@ fn comparison(page: &mut String, answer: &Answer, compared: &Compared) {
     }
 }
 
-fn sensitivity(compared: &Compared, row: &Row) -> String {
+fn sensitivity(compared: &AnsweredComparison, row: &Row) -> String {
     let scale = Scale::of(compared);
     let estimate = row.result.estimate.map(|value| scale.effect(value));
     let interval = row.result.ci.map(|[low, high]| {

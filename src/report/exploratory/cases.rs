@@ -4,9 +4,9 @@ use super::shown::{
     Row, Rows, differing, estimands, interval, number, pairs, points, rate, shown_p, within,
 };
 use super::{MORE, STAMP};
-use crate::analysis::given::{Case, Cases};
-use crate::analysis::proportion::ProportionIntervals;
+use crate::analysis::paired::proportion::ProportionIntervals;
 use crate::analysis::results::cases::{CountResults, PairResults, TaskResults, TaskRow};
+use crate::analysis::tables::given::{Case, Cases};
 use crate::report::answer::level;
 use crate::report::layout::{heading, line, wrapped};
 

@@ -8,7 +8,7 @@ mod shown;
 mod table;
 
 pub use cases::{counts, numbers, tasks};
-pub use table::{Explored, page};
+pub use table::{ComparedTable, page};
 
 /// What every page here begins with.
 const STAMP: &str = "exploratory, not registered: nothing is confirmed by this\n\n";

@@ -1,9 +1,9 @@
 //! Numbers of a comparison, and the table of its estimands.
 
 use crate::analysis::Flag;
-use crate::analysis::mean::Mean;
-use crate::analysis::paired_table::PairedCounts;
-use crate::analysis::repeats::Repeats;
+use crate::analysis::described::repeats::Repeats;
+use crate::analysis::means::mean::Mean;
+use crate::analysis::paired::paired_table::PairedCounts;
 use crate::analysis::results::outcome::Effect;
 use crate::analysis::results::tables::McNemarTables;
 use crate::report::answer::{hundredths, level, p_value, percent, rounded};

@@ -4,18 +4,18 @@ use super::shown::{
     Row, Rows, differing, estimands, interval, number, points, rate, shown_p, within,
 };
 use super::{MORE, STAMP};
-use crate::analysis::comparison::Comparison;
-use crate::analysis::flow::ArmFlow;
 use crate::analysis::results::Results;
 use crate::analysis::results::cost::CostResults;
 use crate::analysis::results::measure::MeasureResults;
 use crate::analysis::results::outcome::{BinaryResults, EstimandRow};
+use crate::analysis::values::comparison::Comparison;
+use crate::analysis::values::flow::ArmFlow;
 use crate::report::answer::{level, percent};
 use crate::report::layout::{heading, line, wrapped};
 use crate::units::Digest;
 
 /// What was compared, and what came of it.
-pub struct Explored<'a> {
+pub struct ComparedTable<'a> {
     /// The table's file, as it was named.
     pub file: &'a str,
     /// The digest of its bytes.
@@ -33,8 +33,8 @@ pub struct Explored<'a> {
 }
 
 /// Returns the page: the verdicts under every estimand, then what else was recorded.
-pub fn page(explored: &Explored<'_>) -> String {
-    let Explored { alpha, results, .. } = *explored;
+pub fn page(explored: &ComparedTable<'_>) -> String {
+    let ComparedTable { alpha, results, .. } = *explored;
     let mut page = STAMP.to_owned();
     let resolved = rows(&results.resolved, &results.resolved.as_drawn.drawn.row);
     wrapped(&mut page, "answer", &sentence(explored, &resolved.as_drawn));
@@ -52,7 +52,7 @@ pub fn page(explored: &Explored<'_>) -> String {
     page
 }
 
-fn sentence(explored: &Explored<'_>, drawn: &Row<'_>) -> String {
+fn sentence(explored: &ComparedTable<'_>, drawn: &Row<'_>) -> String {
     let results = explored.results;
     let flow = &results.flow;
     let slots = flow.slots_per_arm.saturating_mul(2);
@@ -77,7 +77,7 @@ fn sentence(explored: &Explored<'_>, drawn: &Row<'_>) -> String {
     )
 }
 
-fn flow(page: &mut String, explored: &Explored<'_>) {
+fn flow(page: &mut String, explored: &ComparedTable<'_>) {
     let flow = &explored.results.flow;
     let text = format!(
         "{} tasks, {} slots a task and arm; {} tasks with every slot scored",
@@ -219,7 +219,7 @@ fn effectiveness(page: &mut String, costs: &CostResults) {
     }
 }
 
-fn methods(page: &mut String, explored: &Explored<'_>) {
+fn methods(page: &mut String, explored: &ComparedTable<'_>) {
     heading(page, "methods", "one value a task and arm");
     let text = format!("{}   sha256 {}", explored.file, explored.digest);
     line(page, "table", &text);

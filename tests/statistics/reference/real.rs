@@ -4,7 +4,7 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use prereg::analysis::multiplicity::Multiplicity;
 use prereg::analysis::results::resampling::Resampling;
 use prereg::analysis::results::{Results, Settings};
-use prereg::analysis::table::{Reading, Table};
+use prereg::analysis::tables::table::{Reading, Table};
 use serde_json::Value;
 
 use super::documents::{Computed, in_case, is_preamble, keep_inputs, value};
