@@ -46,9 +46,7 @@
 //! - A decision never looks at an outcome. Of what a run was scored from, [`engine::decide`] reads a
 //!   digest, to tell the same report from another.
 //! - A command that says what is known already, and a look at what comes next, are not recorded.
-//! - No registered key has a default in code that can change: the resolved protocol is what is hashed. (What a
-//!   comparison leaves out of effect, interval, alternative, gate and resamples is not resolved yet: its default
-//!   is in [`analysis::registered`].)
+//! - No registered key has a default in code that can change: the resolved protocol is what is hashed.
 //!
 //! # Departures from the first sketch
 //!

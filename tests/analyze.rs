@@ -11,10 +11,15 @@ mod common;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::{Recipe, Said, Study, prereg};
+use prereg::analysis::registered::Registered;
+use prereg::analysis::registered::observed::{Fate, Observed, Slot, Task};
+use prereg::folder::DiskFolder;
+use prereg::protocol::check::check;
 use serde_json::{Value, json};
 
 fn root() -> &'static Path {
@@ -173,6 +178,19 @@ fn an_exported_table_is_compared_and_names_move_no_cursor() {
     let found = study.data(&[&["analyze", "--outcomes", "slots.csv"], &arms[..]].concat());
     assert_eq!(found["results"]["flow"]["tasks_drawn"], 3);
     assert_eq!(found["cluster"], Value::Null);
+    // An export is neither a record nor a table.
+    study.data(&["export", "--to", "whole.jsonl"]);
+    let table = [&["analyze", "--outcomes", "whole.jsonl"], &arms[..]].concat();
+    for words in [&["analyze", "whole.jsonl"][..], &table] {
+        let said = study.prereg(words);
+        assert_eq!(
+            (said.code, said.err.as_str()),
+            (
+                Some(2),
+                "usage[export]: `whole.jsonl` is an export, and no record: `prereg import whole.jsonl` makes the record again; analyze that\n"
+            )
+        );
+    }
     study.write(
         "odd.csv",
         "task,arm,repeat,status,resolved\nt,\u{1b}[31mA\u{202e},1,scored,1\nt,B\u{7},1,scored,0\n",
@@ -251,6 +269,126 @@ fn few_tasks_a_failed_control_and_missing_slots_conclude_nothing() {
         ..small()
     };
     assert_eq!(verdict(silent), (json!("incomplete"), json!(false)));
+}
+
+#[test]
+fn every_run_of_a_slot_is_in_the_exposure() {
+    let study = Recipe {
+        judge: "#!/bin/sh\nexit 0\n".to_owned(),
+        repeats: 1,
+        ..Recipe::default()
+    }
+    .lay();
+    study.complete();
+    let answer = study.data(&["analyze"]);
+    for arm in answer["answer"]["flow"]["arms"].as_array().unwrap() {
+        // Two tasks, each of which was tried three times.
+        assert_eq!((&arm["slots"], &arm["unjudged"]), (&json!(2), &json!(2)));
+        let exposure = &arm["exposure"];
+        assert_eq!(
+            (&exposure["runs"], &exposure["timed"]),
+            (&json!(6), &json!(6))
+        );
+    }
+}
+
+/// Returns the answer to a study of six tasks with two repeats, from what each slot of a task has in order.
+fn answer_to(protocol: &str, slots: [[&[Option<f64>]; 2]; 2]) -> Value {
+    let folder = DiskFolder::at(&root().join("tests/protocols"));
+    let checked = check(protocol.as_bytes(), &folder).unwrap();
+    let slots = (0..6).flat_map(|task| {
+        slots.iter().enumerate().flat_map(move |(arm, repeats)| {
+            repeats.iter().map(move |values| Slot {
+                task,
+                arm,
+                turn: 0,
+                stage: 0,
+                started: true,
+                fate: Fate::Scored,
+                reason: None,
+                values: values.to_vec(),
+                wall: None,
+            })
+        })
+    });
+    let observed = Observed {
+        tasks: (0..6)
+            .map(|task| Task {
+                id: task.to_string(),
+                cluster: None,
+                groups: Vec::new(),
+            })
+            .collect(),
+        slots: slots.collect(),
+        ..Observed::default()
+    };
+    let registration = &checked.registration;
+    let registered = Registered {
+        protocol: &registration.protocol,
+        analysis: registration.protocol.analysis.as_ref().unwrap(),
+        digest: registration.digest(),
+        threads: NonZeroUsize::MIN,
+    };
+    json!(registered.answer(&observed))
+}
+
+#[test]
+fn descriptions_read_the_registered_success_its_missing_values_and_what_it_costs() {
+    let base = fs::read_to_string(root().join("tests/protocols/base.toml")).unwrap();
+    let price = "[[outcomes]]\nid = \"price\"\nkind = \"money\"\nvalue = \"1\"\nbetter = \"lower\"\nmissing = \"available\"\n";
+    let described = "[analysis.descriptive]\npass_at = [1, 2]\npass_hat = [2]\n\
+                     cost_effectiveness = { lambda = [1, 10] }\n";
+    let protocol = |missing: &str| {
+        let filled = base.replacen("missing = 0", &format!("missing = {missing}"), 1);
+        format!("{filled}\n{price}{described}")
+            .replacen("outcome = \"passed\"", "outcome = \"price\"", 1)
+            .replacen("\"sign_flip\"", "\"t_cr2\"", 1)
+            .replace("_resolved\"\n", "_resolved\"\noutcome = \"passed\"\n")
+            .replace(
+                "[limitations]\n",
+                "[limitations]\n\"missing-unbounded\" = \"x\"\n",
+            )
+    };
+    // The outcomes in their order: passed, false_claim, price.
+    let slot = |passed, price| [passed, Some(0.0), Some(price)];
+    let (no, lost) = (slot(Some(0.0), 1.0), slot(None, 2.0));
+    let dear = slot(Some(0.0), 2.0);
+    let answer = answer_to(&protocol("1"), [[&no, &no], [&lost, &dear]]);
+    let pair = &answer["described"][0];
+    assert_eq!(pair["success"], "passed");
+    let passes = &pair["pass_k"]["b"];
+    assert_eq!(
+        (&passes["pass@2"], &passes["pass^2"]),
+        (&json!(1.0), &json!(0.0))
+    );
+    assert_eq!(pair["pass_k"]["a"]["pass@2"], 0.0);
+
+    let costs = &pair["cost_effectiveness"];
+    assert_eq!(
+        (&costs["icer"], &costs["quadrant"]),
+        (&json!(2.0), &json!("more_effective_dearer"))
+    );
+    assert_eq!(costs["cost_per_resolved_ratio"]["ci_flag"], "invalid_value");
+    let curve = &costs["acceptability"];
+    assert_eq!(curve["B"], Value::Null);
+    let points = curve["points"].as_array().unwrap().iter();
+    let found: Vec<(f64, f64)> = points
+        .map(|point| {
+            (
+                point["lambda"].as_f64().unwrap(),
+                point["p_positive"].as_f64().unwrap(),
+            )
+        })
+        .collect();
+    // One of two runs succeeds in every draw and costs 1 USD more: worth it above 2 USD a success.
+    let expected = [0.0, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0];
+    let expected = expected.map(|worth| (worth, f64::from(u8::from(worth > 2.0))));
+    assert_eq!(found, expected);
+
+    let answer = answer_to(&protocol("\"available\""), [[&no, &no], [&lost, &dear]]);
+    let pair = &answer["described"][0];
+    // No task has a verdict in every slot.
+    assert_eq!(pair["pass_k"]["b"]["pass@2"], Value::Null);
 }
 
 /// Returns the folder that a variable names, or the project's own.
@@ -352,6 +490,64 @@ fn cases_give_what_the_references_expect() {
 }
 
 #[test]
+fn what_nobody_registered_has_pages() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    let mut table =
+        "task,arm,repeat,status,resolved,claimed,false_claim,cost_usd,kind\n".to_owned();
+    for task in 0..12 {
+        for arm in ["plain", "guided"] {
+            for repeat in 1..=2 {
+                let unjudged = task == 3 && arm == "plain" && repeat == 2;
+                let passes = (task + repeat) % 3 == 0 || arm == "guided" && task % 2 == 0;
+                let (status, resolved) = match unjudged {
+                    true => ("unjudged", String::new()),
+                    false => ("scored", u8::from(passes).to_string()),
+                };
+                let false_claim = match unjudged {
+                    true => "",
+                    false if passes => "0",
+                    false => "1",
+                };
+                table.push_str(&format!(
+                    "t{task},{arm},{repeat},{status},{resolved},1,{false_claim},0.{}{repeat},x\n",
+                    task % 5 + 1
+                ));
+            }
+        }
+    }
+    write("runs.csv", &table);
+    write(
+        "slots.json",
+        "{\"cases\": [{\"name\": \"one\", \"k\": 1, \"tasks\": [{\"task\": \"t1\", \"a\": [0], \"b\": [1]}, {\"task\": \"t2\", \"a\": [null], \"b\": [1]}]}, {\"k\": 2, \"tasks\": [{\"task\": \"t1\", \"cluster\": \"r1\", \"a\": [0, null], \"b\": [1, 1]}, {\"task\": \"t2\", \"cluster\": \"r2\", \"a\": [0, 1], \"b\": [1, 0]}]}]}",
+    );
+    write(
+        "numbers.json",
+        "{\"a\": [0.7, 1.6, 1.1], \"b\": [1.9, 0.8, 2.5], \"clusters\": null}",
+    );
+    let mut told = String::new();
+    for words in [
+        "--outcomes runs.csv --reference plain --treatment guided --worth 2 --resamples 999 --quiet",
+        "--counts 1,7,1,12",
+        "--counts 0,0,0,0",
+        "--tasks slots.json",
+        "--numeric numbers.json",
+    ] {
+        let words: Vec<&str> = words.split(' ').collect();
+        let said = say(folder.path(), &[&["analyze"], words.as_slice()].concat());
+        assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{words:?}");
+        told.push_str(&format!(
+            "$ prereg analyze {}\n{}\n",
+            words.join(" "),
+            said.out
+        ));
+    }
+    insta::with_settings!({ snapshot_path => "../snapshots", prepend_module_to_snapshot => false, omit_expression => true }, {
+        insta::assert_snapshot!("analyze__pages", told);
+    });
+}
+
+#[test]
 fn a_wrong_table_is_told_line_by_line() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
@@ -363,9 +559,19 @@ fn a_wrong_table_is_told_line_by_line() {
         "short.json",
         "{\"k\": 2, \"tasks\": [{\"task\": \"t\", \"a\": [1], \"b\": [1, 0]}]}",
     );
+    fs::create_dir(folder.path().join("folder")).unwrap();
+    std::os::unix::fs::symlink("bad.csv", folder.path().join("link")).unwrap();
+    let pipe = Command::new("mkfifo")
+        .arg(folder.path().join("pipe"))
+        .status();
+    assert!(pipe.unwrap().success());
     let mut told = String::new();
     for words in [
         "--outcomes bad.csv --reference a --treatment b",
+        "--outcomes folder --reference a --treatment b",
+        "--outcomes link --reference a --treatment b",
+        "--outcomes pipe --reference a --treatment b",
+        "--tasks link",
         "--outcomes bad.csv --reference a",
         "--outcomes gone.csv --reference a --treatment b",
         "--tasks short.json",

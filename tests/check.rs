@@ -627,17 +627,17 @@ fn the_analysis_is_bound_with_its_defaults_written_out() {
     let value = json!(checked.registration.protocol.analysis);
     let comparison = |outcome: &str| {
         json!({
-            "outcome": outcome, "estimand": "as_drawn", "effect": null, "test": "sign_flip",
-            "interval": null, "alternative": null, "objective": "superiority", "margin": null,
+            "outcome": outcome, "estimand": "as_drawn", "effect": "paired_diff", "test": "sign_flip",
+            "interval": "t_cr2", "alternative": "two_sided", "objective": "superiority", "margin": null,
         })
     };
     let expected = json!({
         "reference": "a", "treatments": ["b"], "alpha": { "num": 1, "den": 20 },
-        "cluster": "none", "inference": null, "resamples": null,
+        "cluster": "none", "inference": "tasks_sampled", "resamples": 9999,
         "missing_share_max": { "num": 1, "den": 10 }, "seal": true,
         "primary": comparison("passed"),
         "secondary": [{ "id": "claims", "comparison": comparison("false_claim") }],
-        "multiplicity": { "method": "holm", "gate": null }, "looks": null, "descriptive": null,
+        "multiplicity": { "method": "holm", "gate": "primary" }, "looks": null, "descriptive": null,
     });
     assert_eq!(value, expected);
 }

@@ -1,6 +1,9 @@
 //! `analyze`: the registered answer of a study that has ended, or what a table says, which nobody registered.
 
+use std::fs::File;
+use std::io::Read;
 use std::num::NonZeroUsize;
+use std::path::Path;
 
 use serde_json::json;
 
@@ -14,9 +17,12 @@ use crate::analysis::registered::Registered;
 use crate::analysis::registered::answer::Answer;
 use crate::engine::rules::Rules;
 use crate::engine::slice::Standing;
+use crate::record::export::{Header, HeaderFault};
 use crate::report::answer::{self, Conduct, Study};
-use crate::store::{self, Store, Verification};
+use crate::store::{self, Fault, Store, Verification};
 
+/// The most bytes of the first line of an export.
+const HEADER_MAX: u64 = 4096;
 /// The form of what `--json` prints.
 const SCHEMA: &str = "prereg-analysis/1";
 
@@ -26,7 +32,11 @@ pub(super) fn analyze(args: &Analyze) -> Result<Reply, Failure> {
         return explore(args, &what);
     }
     let record = find_record(args.named.said())?;
-    let mut store = Store::read(&record)?;
+    let store = Store::read(&record);
+    let mut store = store.map_err(|fault| match fault {
+        Fault::NotARecord(_) if stands_export(&record) => import_first(&record),
+        fault => fault.into(),
+    })?;
     must_derive(&mut store)?;
     let (rules, answer) = registered_answer(&mut store)?;
     let standing = store.standing()?;
@@ -57,6 +67,34 @@ pub(super) fn analyze(args: &Analyze) -> Result<Reply, Failure> {
         "unblindings": by_hand.unblindings(),
     });
     Ok(Reply::done(visible(&text), json))
+}
+
+/// Returns whether a file begins as an export does.
+fn stands_export(path: &Path) -> bool {
+    let mut first = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(HEADER_MAX).read_to_end(&mut first));
+    read.is_ok() && is_export(&first)
+}
+
+/// Returns whether bytes begin with the header of an export.
+pub(super) fn is_export(bytes: &[u8]) -> bool {
+    let first = bytes
+        .split(|byte| *byte == b'\n')
+        .next()
+        .unwrap_or_default();
+    let header = std::str::from_utf8(first).map(Header::read);
+    matches!(header, Ok(Ok(_) | Err(HeaderFault::Newer(_))))
+}
+
+/// Says that an export is not a record.
+pub(super) fn import_first(export: &Path) -> Failure {
+    let name = export.display();
+    Failure::Usage {
+        code: "export",
+        message: format!(
+            "`{name}` is an export, and no record: `prereg import {name}` makes the record again; analyze that"
+        ),
+    }
 }
 
 /// Refuses a record that does not derive: an answer to what somebody has edited is none.

@@ -655,6 +655,9 @@ pub(super) struct Analyze {
     /// Paired numbers as JSON, one case or a list of cases.
     #[arg(long, value_name = "FILE.json", group = "explored", conflicts_with_all = ["record", "db"])]
     pub numeric: Option<PathBuf>,
+    /// Shows no progress of a long table.
+    #[arg(long, requires = "outcomes")]
+    pub quiet: bool,
 }
 
 /// What `analyze` is given in the place of a record.

@@ -6,16 +6,18 @@ use std::path::Path;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::analyze::threads;
+use super::analyze::{import_first, is_export, threads};
 use super::args::{Analyze, Explored};
 use super::input;
+use super::progress::Step;
 use super::reply::{Failure, Reply, visible};
-use crate::analysis::defect::{Defect, Defects};
-use crate::analysis::given;
 use crate::analysis::results::cases::CountResults;
 use crate::analysis::results::resampling::Resampling;
 use crate::analysis::results::{Results, Settings};
-use crate::analysis::table::{Reading, Table};
+use crate::analysis::tables::defect::{self, Defects};
+use crate::analysis::tables::given;
+use crate::analysis::tables::table::{Reading, Table};
+use crate::protocol::defect::{Code, Defect, Place};
 use crate::report::exploratory;
 use crate::units::Digest;
 
@@ -43,21 +45,26 @@ pub(super) fn explore(args: &Analyze, what: &Explored<'_>) -> Result<Reply, Fail
                 code: "counts",
                 message: "the counts add up to more than 2^63 - 1 tasks".to_owned(),
             })?;
-            said(json!({ "expect": value(&found.table)?, "rate_ci": value(&found.rate_ci)? }))
+            let text = exploratory::counts(&found, ALPHA);
+            let results =
+                json!({ "expect": value(&found.table)?, "rate_ci": value(&found.rate_ci)? });
+            Ok(said(&text, results))
         }
         Explored::Tasks(path) => {
             let found = given::tasks(&read(path)?, ALPHA);
-            said(value(&found.map_err(|defect| refused(path, defect))?)?)
+            let found = found.map_err(|defect| refused(path, defect))?;
+            Ok(said(&exploratory::tasks(&found, ALPHA), value(&found)?))
         }
         Explored::Numbers(path) => {
             let found = given::numbers(&read(path)?, ALPHA);
-            said(value(&found.map_err(|defect| refused(path, defect))?)?)
+            let found = found.map_err(|defect| refused(path, defect))?;
+            Ok(said(&exploratory::numbers(&found, ALPHA), value(&found)?))
         }
     }
 }
 
 /// Makes the failure of one fault of a file.
-fn refused(path: &Path, defect: Defect) -> Failure {
+fn refused(path: &Path, defect: defect::Defect) -> Failure {
     Failure::Table {
         file: path.display().to_string(),
         defects: Defects {
@@ -69,7 +76,12 @@ fn refused(path: &Path, defect: Defect) -> Failure {
 
 /// Compares two arms of a table of runs.
 fn table(args: &Analyze, path: &Path) -> Result<Reply, Failure> {
+    let step = Step::shown(args.quiet);
+    step("reading the table");
     let text = read(path)?;
+    if is_export(text.as_bytes()) {
+        return Err(import_first(path));
+    }
     let file = path.display().to_string();
     let one = |defect| refused(path, defect);
     let cluster = match args.cluster.as_deref() {
@@ -102,13 +114,19 @@ fn table(args: &Analyze, path: &Path) -> Result<Reply, Failure> {
             registration_hash: &digest.to_string(),
             resamples: args.resamples.unwrap_or(RESAMPLES),
             threads: threads(),
+            begin: step,
         },
     };
-    let results = Results::new(&comparison, &settings).map_err(one)?;
-    let text = exploratory::page(&exploratory::Explored {
+    step("comparing");
+    let results = Results::new(&comparison, &settings);
+    step("");
+    let results = results.map_err(one)?;
+    let text = exploratory::page(&exploratory::ComparedTable {
         file: &file,
         digest,
         cluster,
+        unread: table.unread(),
+        alpha: ALPHA,
         comparison: &comparison,
         results: &results,
     });
@@ -126,6 +144,7 @@ fn table(args: &Analyze, path: &Path) -> Result<Reply, Failure> {
         "unread_columns": table.unread(),
         "direction": "treatment minus reference",
         "results": value(&results)?,
+        "acceptability": results.cost_effectiveness.as_ref().map(|costs| &costs.acceptability),
     });
     Ok(Reply::done(visible(&text), json))
 }
@@ -151,19 +170,40 @@ fn has_clusters(text: &str) -> bool {
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
+    if let Some(message) = no_table(path) {
+        let slip = Defect::new(Code::NotFile, Place::File, message);
+        return Err(input::defect(path, "", slip));
+    }
     let bytes = input::bytes(path, TABLE_MAX).map_err(|slip| input::defect(path, "", slip))?;
     input::text_of(path, bytes)
 }
 
-/// Says results whose keys are their text.
-fn said(results: Value) -> Result<Reply, Failure> {
-    let mut lines = vec![format!("{STAMP}\n")];
-    exploratory::lines(&results, &mut String::new(), &mut lines);
+/// Says what stands at a path, where that is no file with a table.
+fn no_table(path: &Path) -> Option<&'static str> {
+    if input::is_standard_input(path) {
+        return None;
+    }
+    let found = std::fs::symlink_metadata(path).ok()?.file_type();
+    if found.is_symlink() {
+        Some("this is a link; name the file that it leads to")
+    } else if found.is_dir() {
+        Some("this is a folder; name the table in it")
+    } else if !found.is_file() {
+        Some(
+            "this is a pipe, socket or device; write what it gives to a file, or to the standard input and name `-`",
+        )
+    } else {
+        None
+    }
+}
+
+/// Says results as a page and as data.
+fn said(text: &str, results: Value) -> Reply {
     let mut json = json!({ "schema": SCHEMA, "stamp": STAMP, "alpha": ALPHA });
     if let (Some(json), Value::Object(results)) = (json.as_object_mut(), results) {
         json.extend(results);
     }
-    Ok(Reply::done(visible(&lines.concat()), json))
+    Reply::done(visible(text), json)
 }
 
 fn value(of: &impl Serialize) -> Result<Value, Failure> {

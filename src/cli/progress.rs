@@ -19,6 +19,23 @@ pub(super) struct Bar {
     drawn: Mutex<Drawn>,
 }
 
+/// How far a computation has come, on a terminal: the step that has begun, and with no words none.
+#[derive(Debug)]
+pub(super) struct Step;
+
+impl Step {
+    /// Returns what shows a step.
+    pub(super) fn shown(quiet: bool) -> fn(&str) {
+        match !quiet && io::stderr().is_terminal() {
+            true => |step| {
+                // Nobody is left to be told where standard error is closed.
+                let _ = write!(io::stderr().lock(), "\r\x1b[K{step}");
+            },
+            false => |_| {},
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Style {
     Quiet,

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::exit::Exit;
 use super::render;
-use crate::analysis::defect;
+use crate::analysis::tables::defect;
 use crate::engine::refusal::Refusal;
 use crate::protocol::defect::{Defect, Place};
 use crate::protocol::source::{Source, is_hidden, line_of};

@@ -115,15 +115,15 @@ fn arguments(
         ("treatment", treatment.into()),
         ("treatments", Node::Whole(analysis.treatments.len() as u64)),
         ("estimand", word(&primary.estimand).into()),
+        ("effect", word(&primary.effect).into()),
         ("test", word(&primary.test).into()),
+        ("alternative", word(&primary.alternative).into()),
         ("objective", word(&primary.objective).into()),
         ("seed_from", seed_from.into()),
     ]);
     let mut known = |name, said: Option<String>| {
         arguments.extend(said.map(|said| (name, Node::from(said))));
     };
-    known("effect", primary.effect.as_ref().map(word));
-    known("alternative", primary.alternative.as_ref().map(word));
     known("margin", primary.margin.map(|margin| margin.to_string()));
     let multiplicity = analysis.multiplicity.as_ref();
     known(

@@ -4,6 +4,7 @@ pub mod answer;
 mod cells;
 pub mod explain;
 pub mod exploratory;
+mod layout;
 pub mod observed;
 mod seats;
 pub mod slots;

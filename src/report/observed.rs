@@ -3,7 +3,8 @@
 use super::slots::Became;
 use super::tally::control_totals;
 use super::told::Told;
-use crate::analysis::registered::observed::{Control, Fate, Slot, Task, number};
+use crate::analysis::registered::answer::Exposure;
+use crate::analysis::registered::observed::{ControlVerdicts, Fate, Slot, Task, number};
 use crate::engine::looks;
 use crate::engine::rules::Rules;
 use crate::engine::slice::{Slice, Standing};
@@ -25,13 +26,13 @@ pub fn stopped_at(standing: &Standing) -> Option<usize> {
 }
 
 /// Returns what the controls came to.
-pub fn controls(protocol: &Protocol, slice: &Slice) -> Vec<Control> {
+pub fn controls(protocol: &Protocol, slice: &Slice) -> Vec<ControlVerdicts> {
     let controls = protocol.controls.iter();
     controls
         .map(|control| {
             let totals = control_totals(slice, &control.id);
             let (yes, no) = totals.of(&control.outcome);
-            Control {
+            ControlVerdicts {
                 id: control.id.clone(),
                 expect: control.expect,
                 yes,
@@ -69,6 +70,16 @@ pub fn slot(
             .map(|outcome| value(&outcome.id, outcome.kind))
             .collect(),
         wall: speaks.and_then(|run| run.ending.as_ref()?.wall),
-        cost: speaks.and_then(|run| run.cost.known()),
+    }
+}
+
+/// Adds a run of a registered slot to what was executed of each arm.
+pub fn expose(exposure: &mut Vec<Exposure>, protocol: &Protocol, run: &Told<'_>) {
+    exposure.resize(protocol.arms.len(), Exposure::default());
+    let registered = run.place.is_some_and(|place| place.lane.is_registered());
+    let arm = protocol.arm(&run.arm).filter(|_| registered);
+    if let Some(exposure) = arm.and_then(|arm| exposure.get_mut(arm)) {
+        let wall = run.ending.as_ref().and_then(|ending| ending.wall);
+        exposure.add(wall, run.cost.known());
     }
 }

@@ -32,21 +32,26 @@ impl Store {
         let rules = self.rules()?;
         let protocol = rules.as_ref().map(|rules| rules.protocol());
         let mut table = RunTable::new(out, protocol, sealed).map_err(fault)?;
+        let mut written = 0;
+        self.each_told(|run| {
+            written += 1;
+            table.row(run).map_err(fault)
+        })?;
+        table.finish().map_err(fault)?;
+        Ok(written)
+    }
+
+    /// Shows every run, in the order of their numbers.
+    fn each_told(&mut self, mut each: impl FnMut(&Told<'_>) -> Result<()> + Send) -> Result<()> {
         let snapshot = self.connection.unchecked_transaction()?;
         let derived = derived(&snapshot, &mut self.cache)?;
-        let mut written = 0;
         pipe::through(
             |sender| derived::each_run(&snapshot, derived, |kept| Ok(sender.row((), Some(kept)))),
             |(), facts| match facts {
-                Some(facts) => {
-                    written += 1;
-                    table.row(&rows::read("a run", facts)?).map_err(fault)
-                }
+                Some(facts) => each(&rows::read("a run", facts)?),
                 None => Ok(()),
             },
-        )?;
-        table.finish().map_err(fault)?;
-        Ok(written)
+        )
     }
 
     fn export_slots(&mut self, out: &mut (impl Write + Send), sealed: bool) -> Result<u64> {
@@ -84,6 +89,11 @@ impl Store {
         let Some(analysis) = &protocol.analysis else {
             return Ok(None);
         };
+        let mut exposure = Vec::new();
+        self.each_told(|run| {
+            observed::expose(&mut exposure, protocol, run);
+            Ok(())
+        })?;
         let observed = self.each_slot(
             &rules,
             |slice, plan| Observed {
@@ -91,6 +101,7 @@ impl Store {
                 controls: observed::controls(protocol, slice),
                 stopped_at: observed::stopped_at(&slice.standing),
                 slots: Vec::new(),
+                exposure: exposure.clone(),
             },
             Ok,
             |observed, slot, became, run| {

@@ -408,7 +408,7 @@ pub fn prereg(arguments: &[&str]) -> Command {
 
 /// Returns whether a process is there and has not ended; one that nobody has taken in yet has.
 pub fn is_alive(pid: impl std::fmt::Display) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let state = stat.rsplit_once(") ").map(|(_, rest)| &rest[..1]);
     !matches!(state, None | Some("Z" | "X"))
 }

@@ -1,9 +1,12 @@
 //! Looks: an analysis that one task can decide, and the look that is due.
 
+use std::num::NonZeroU32;
+
 use prereg::engine::command::Action;
 use prereg::engine::looks::{self, Seen};
 use prereg::protocol::model::{
-    Alternative, Analysis, Cluster, Comparison, Estimand, Looks, Objective, Spending, Test,
+    Alternative, Analysis, Cluster, Comparison, Effect, Estimand, Inference, Interval, Looks,
+    Objective, Spending, Test, UnderRun,
 };
 use prereg::units::Share;
 
@@ -22,17 +25,17 @@ pub fn analysis(design: &Design) -> Option<Analysis> {
         treatments: vec![treatment.clone()],
         alpha: Share { num: 49, den: 100 },
         cluster: Cluster::None,
-        inference: None,
-        resamples: None,
+        inference: Inference::TasksSampled,
+        resamples: NonZeroU32::MIN,
         missing_share_max: Share { num: 1, den: 1 },
         seal: true,
         primary: Comparison {
             outcome: "resolved".to_owned(),
             estimand: Estimand::AsDrawn,
-            effect: None,
+            effect: Effect::PairedDiff,
             test: Test::SignFlip,
-            interval: None,
-            alternative: Some(Alternative::Greater),
+            interval: Interval::Tango,
+            alternative: Alternative::Greater,
             objective: Objective::Superiority,
             margin: None,
         },
@@ -41,8 +44,8 @@ pub fn analysis(design: &Design) -> Option<Analysis> {
         looks: Some(Looks {
             fractions: design.looks.clone(),
             spending: Spending::Pocock,
-            under_run: None,
-            evalue: None,
+            under_run: UnderRun::SpendToT,
+            evalue: false,
         }),
         descriptive: None,
     })

@@ -767,6 +767,9 @@ impl Fits {
         let of_numbers = ["duration", "number"].contains(&said(&table, "outcome").as_str());
         let two_sided = ["", "two_sided"].contains(&said(&table, "alternative").as_str());
         let superiority = ["", "superiority"].contains(&said(&table, "objective").as_str());
+        if !superiority {
+            table.0.remove("alternative");
+        }
         if test == "sign_flip" && of_numbers && !(two_sided && superiority) {
             table = table.with("test", "t_cr2");
         }

@@ -3,14 +3,14 @@
 use prereg::analysis::Lattice;
 use std::num::NonZeroUsize;
 
-use prereg::analysis::bootstrap::{
+use prereg::analysis::resampling::bootstrap::{
     Plan, Resampled, cluster_exact, cluster_rows, difference_of_rates, quadrants, quotient,
     ratio_of_rates, resample, task_ideal,
 };
-use prereg::analysis::comparison::{Comparison, Measure, Run};
-use prereg::analysis::stream::Streams;
-use prereg::analysis::table::{Reading, Table};
-use prereg::analysis::values::{Estimand, PairedShares};
+use prereg::analysis::resampling::stream::Streams;
+use prereg::analysis::tables::table::{Reading, Table};
+use prereg::analysis::values::binary::{Estimand, PairedShares};
+use prereg::analysis::values::comparison::{Comparison, Measure, Run};
 use serde_json::Value;
 
 /// Holds two results together: same keys, numbers within a relative 1e-9, absolute 1e-12 near 0.

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use prereg::analysis::bootstrap::{MeanLaw, TaskIdeal, cluster_exact, cluster_rows, task_ideal};
+use prereg::analysis::resampling::bootstrap::{
+    MeanLaw, TaskIdeal, cluster_exact, cluster_rows, enumerate, quotient, task_ideal,
+};
 use prereg::analysis::{Flag, Lattice};
 use proptest::prelude::*;
 
@@ -216,6 +218,52 @@ proptest! {
     }
 
     #[test]
+    fn listed_ratios_are_the_law_of_all_draws(
+        rows in prop::collection::vec((-20_i32..60, 0_i32..9), 2..6),
+    ) {
+        let rows: Vec<[f64; 2]> = rows.iter().map(|(b, a)| [f64::from(*b), f64::from(*a)]).collect();
+        let found = enumerate(&rows, quotient, 0.1).unwrap();
+        let count = rows.len();
+        let draws = count.pow(count as u32);
+        let mut ratios: Vec<f64> = (0..draws)
+            .filter_map(|draw| {
+                let drawn = (0..count as u32).map(|place| rows[draw / count.pow(place) % count]);
+                let total = drawn.fold([0.0; 2], |[b, a], row| [b + row[0], a + row[1]]);
+                quotient(&total)
+            })
+            .collect();
+        ratios.sort_by(f64::total_cmp);
+        let Some([low, high]) = found.percentile else {
+            let undefined = draws - ratios.len();
+            let is_one = ratios.first() == ratios.last();
+            prop_assert!(undefined * 100 > draws || is_one, "{found:?}");
+            return Ok(());
+        };
+        let end = |level: f64| ratios[(level * ratios.len() as f64).ceil() as usize - 1];
+        prop_assert!((low - end(0.05)).abs() <= 1e-12 && (high - end(0.95)).abs() <= 1e-12);
+        let mean = ratios.iter().sum::<f64>() / ratios.len() as f64;
+        let square = ratios.iter().map(|ratio| (ratio - mean) * (ratio - mean));
+        let se = (square.sum::<f64>() / ratios.len() as f64).sqrt();
+        prop_assert!((found.se.unwrap() - se).abs() <= 1e-9 * se);
+    }
+
+    #[test]
+    fn listed_tasks_have_the_intervals_of_the_ideal_bootstrap(
+        values in prop::collection::vec(-3_i64..4, 2..9),
+    ) {
+        let ideal = task_ideal(&lattice(1, &values), 0.05);
+        let rows: Vec<[f64; 2]> = values.iter().map(|value| [*value as f64, 1.0]).collect();
+        let found = enumerate(&rows, quotient, 0.05).unwrap();
+        prop_assert_eq!(found.flag, ideal.flag);
+        for (found, ideal) in [(found.percentile, ideal.percentile), (found.bca, ideal.bca)] {
+            prop_assert_eq!(found.is_some(), ideal.is_some());
+            for (found, ideal) in found.iter().flatten().zip(ideal.iter().flatten()) {
+                prop_assert!((found - ideal).abs() <= 1e-12, "{} {}", found, ideal);
+            }
+        }
+    }
+
+    #[test]
     fn no_integers_break_an_exact_bootstrap(
         scale in prop_oneof![0..4_u64, any::<u64>()],
         values in prop::collection::vec(
@@ -234,6 +282,17 @@ proptest! {
             prop_assert!(exact.percentile.is_some() || exact.flag.is_some());
         }
     }
+}
+
+#[test]
+fn more_than_nine_units_are_not_listed() {
+    assert!(enumerate(&[[1.0, 1.0]; 10], quotient, 0.05).is_none());
+    assert!(enumerate(&[[1.0, 1.0]; 0], quotient, 0.05).is_none());
+    let same = enumerate(&[[1.0, 1.0]; 9], quotient, 0.05).unwrap();
+    assert_eq!(
+        (same.estimate, same.flag),
+        (Some(1.0), Some(Flag::Degenerate))
+    );
 }
 
 #[test]

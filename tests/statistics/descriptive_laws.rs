@@ -5,19 +5,23 @@
     reason = "a test of numbers: a wrong reading of the references may fail it"
 )]
 
-use prereg::analysis::claims::{ClaimTable, SlotClaim, claim_table, false_claim_conditional};
-use prereg::analysis::comparison::{ArmRuns, Comparison, Measure, Run};
-use prereg::analysis::confidence_sequence::prpl_eb;
-use prereg::analysis::cost_effectiveness::{CostEffectiveness, CostTask, cost_effectiveness};
-use prereg::analysis::evalue::sign_evalue;
-use prereg::analysis::repeats::pass_k;
+use prereg::analysis::described::claims::{
+    ClaimTable, SlotClaim, claim_table, false_claim_conditional,
+};
+use prereg::analysis::described::cost_effectiveness::{
+    CostEffectiveness, CostTask, cost_effectiveness,
+};
+use prereg::analysis::described::repeats::pass_k;
+use prereg::analysis::described::time_to_success::{cactus, time_to_success};
+use prereg::analysis::sequential::confidence_sequence::prpl_eb;
+use prereg::analysis::sequential::evalue::sign_evalue;
 use prereg::analysis::sequential::{
     Differences, SequentialDesign, Sided, Spending, UnderRun, look_size, look_summaries,
     sequential_looks,
 };
-use prereg::analysis::table::{Reading, Table};
-use prereg::analysis::time_to_success::{cactus, time_to_success};
-use prereg::analysis::values::{BinaryOutcome, BinaryTask, Estimand};
+use prereg::analysis::tables::table::{Reading, Table};
+use prereg::analysis::values::binary::{BinaryOutcome, BinaryTask, Estimand};
+use prereg::analysis::values::comparison::{ArmRuns, Comparison, Measure, Run};
 use prereg::analysis::{Flag, Lattice};
 use proptest::prelude::*;
 use serde_json::Value;

@@ -1,8 +1,8 @@
 //! Task values given as JSON are read whole or refused with what is wrong.
 
-use prereg::analysis::defect::DefectCode;
-use prereg::analysis::direct::{read_numbers, read_tasks};
-use prereg::analysis::values::Estimand;
+use prereg::analysis::tables::defect::DefectCode;
+use prereg::analysis::tables::direct::{read_numbers, read_tasks};
+use prereg::analysis::values::binary::Estimand;
 
 #[test]
 fn a_null_slot_has_no_verdict() {

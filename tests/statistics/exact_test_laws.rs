@@ -7,11 +7,11 @@
 
 use std::num::NonZeroU64;
 
-use prereg::analysis::sign_flip::SignFlip;
-use prereg::analysis::sign_flip_monte_carlo::SignFlipMonteCarlo;
-use prereg::analysis::signed_rank::{SignedRank, ZeroMethod};
-use prereg::analysis::special::binomial_half_tail;
-use prereg::analysis::stream::Streams;
+use prereg::analysis::numerics::special::binomial_half_tail;
+use prereg::analysis::paired::sign_flip::SignFlip;
+use prereg::analysis::paired::sign_flip_monte_carlo::SignFlipMonteCarlo;
+use prereg::analysis::paired::signed_rank::{SignedRank, ZeroMethod};
+use prereg::analysis::resampling::stream::Streams;
 use prereg::analysis::{Flag, Lattice};
 use proptest::prelude::*;
 

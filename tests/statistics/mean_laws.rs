@@ -4,9 +4,9 @@
     reason = "laws of numbers are tested with numbers"
 )]
 
-use prereg::analysis::equivalence::Equivalence;
-use prereg::analysis::mean::{Mean, StandardError};
-use prereg::analysis::quantiles::Quantiles;
+use prereg::analysis::means::equivalence::Equivalence;
+use prereg::analysis::means::mean::{Mean, StandardError};
+use prereg::analysis::numerics::quantiles::Quantiles;
 use prereg::analysis::{Flag, Lattice};
 use proptest::prelude::*;
 

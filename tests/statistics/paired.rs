@@ -5,10 +5,10 @@
     reason = "a test of numbers: a wrong reading of the references may fail it"
 )]
 
-use prereg::analysis::controls::{Control, ControlResult};
+use prereg::analysis::described::controls::{ControlResult, Demand};
 use prereg::analysis::multiplicity::Multiplicity;
-use prereg::analysis::paired_table::{PairedCounts, PairedTable};
-use prereg::analysis::proportion::proportion_intervals;
+use prereg::analysis::paired::paired_table::{PairedCounts, PairedTable};
+use prereg::analysis::paired::proportion::proportion_intervals;
 use serde_json::{Value, json};
 
 fn reference(file: &str) -> Vec<Value> {
@@ -83,8 +83,8 @@ fn tables_equal_the_references() {
 fn controls_equal_the_references() {
     for case in reference("edge-controls") {
         let control = match case["control"].as_str().unwrap() {
-            "must_pass" => Control::MustPass,
-            "must_fail" => Control::MustFail,
+            "must_pass" => Demand::MustPass,
+            "must_fail" => Demand::MustFail,
             other => panic!("unknown control {other}"),
         };
         let resolved = count(&case, "resolved");

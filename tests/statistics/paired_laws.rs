@@ -2,11 +2,13 @@
 #![expect(clippy::float_arithmetic, reason = "the numbers under test are floats")]
 
 use prereg::analysis::Flag;
-use prereg::analysis::controls::{Control, ControlResult, Gate};
+use prereg::analysis::described::controls::{ControlResult, Demand, Gate};
 use prereg::analysis::multiplicity::{Multiplicity, rejects};
-use prereg::analysis::paired_table::{PairedCounts, PairedTable, Reduction};
-use prereg::analysis::proportion::{clopper_pearson, proportion_intervals, upper_limit, wilson};
-use prereg::analysis::special::normal_quantile;
+use prereg::analysis::numerics::special::normal_quantile;
+use prereg::analysis::paired::paired_table::{PairedCounts, PairedTable, Reduction};
+use prereg::analysis::paired::proportion::{
+    clopper_pearson, proportion_intervals, upper_limit, wilson,
+};
 use proptest::prelude::*;
 
 const METHODS: [Multiplicity; 3] = [
@@ -118,7 +120,7 @@ fn without_a_task_nothing_is_defined() {
     assert_eq!(proportion_intervals(0, 0, 0.05).flag, Some(Flag::NoTask));
     assert_eq!(proportion_intervals(3, 2, 0.05).wilson, None);
     assert_eq!(
-        ControlResult::from_verdicts(Control::MustFail, []).gate,
+        ControlResult::from_verdicts(Demand::MustFail, []).gate,
         Gate::NotRun
     );
 }
@@ -288,7 +290,7 @@ proptest! {
 
     #[test]
     fn an_unviolated_control_has_its_closed_form(n in 1..100_000_usize) {
-        let control = ControlResult::from_verdicts(Control::MustPass, vec![true; n]);
+        let control = ControlResult::from_verdicts(Demand::MustPass, vec![true; n]);
         prop_assert_eq!((control.gate, control.violations), (Gate::Pass, 0));
         let limit = -libm::expm1(libm::log(0.05) / n as f64);
         prop_assert!(close(control.error_rate_upper95.unwrap(), limit, 1e-12));

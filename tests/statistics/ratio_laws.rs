@@ -5,7 +5,7 @@
 )]
 
 use prereg::analysis::Flag;
-use prereg::analysis::ratio::Ratio;
+use prereg::analysis::means::ratio::MeanRatio;
 use proptest::prelude::*;
 
 fn close(x: Option<f64>, y: Option<f64>) -> bool {
@@ -48,7 +48,7 @@ proptest! {
     #[test]
     fn a_change_of_unit_changes_no_ratio((a, b) in costs(), unit in 1e-9..1e9) {
         let scaled = |values: &[f64]| values.iter().map(|value| value * unit).collect::<Vec<_>>();
-        let (ratio, other) = (Ratio::new(&a, &b, 0.05), Ratio::new(&scaled(&a), &scaled(&b), 0.05));
+        let (ratio, other) = (MeanRatio::new(&a, &b, 0.05), MeanRatio::new(&scaled(&a), &scaled(&b), 0.05));
         prop_assert!(close(ratio.ratio, other.ratio));
         prop_assert!(close(ratio.total_a.map(|total| total * unit), other.total_a));
         let (one, other) = (ratio.intervals.zip(ratio.typical), other.intervals.zip(other.typical));
@@ -60,7 +60,7 @@ proptest! {
 
     #[test]
     fn swapping_the_arms_inverts_every_ratio((a, b) in costs()) {
-        let (ratio, swapped) = (Ratio::new(&a, &b, 0.05), Ratio::new(&b, &a, 0.05));
+        let (ratio, swapped) = (MeanRatio::new(&a, &b, 0.05), MeanRatio::new(&b, &a, 0.05));
         let inverse = |x: Option<f64>| x.map(|x| 1.0 / x);
         let inverted = |ends: Option<[f64; 2]>| ends.map(|[low, high]| [1.0 / high, 1.0 / low]);
         prop_assert!(close(ratio.ratio, inverse(swapped.ratio)));
@@ -74,14 +74,14 @@ proptest! {
         }
         if let (Some(one), Some(other)) = (ratio.typical, swapped.typical) {
             prop_assert!(close(one.geo_ratio, inverse(other.geo_ratio)));
-            let p = |logarithm: Option<prereg::analysis::ratio::LogRatio>| logarithm.and_then(|log| log.geo_p);
+            let p = |logarithm: Option<prereg::analysis::means::ratio::LogRatio>| logarithm.and_then(|log| log.geo_p);
             prop_assert!(close(p(one.logarithm), p(other.logarithm)));
         }
     }
 
     #[test]
     fn intervals_hold_the_ratio((a, b) in costs()) {
-        let ratio = Ratio::new(&a, &b, 0.05);
+        let ratio = MeanRatio::new(&a, &b, 0.05);
         let holds = |ends: Option<[f64; 2]>| match (ratio.ratio, ends) {
             (Some(ratio), Some([low, high])) => low <= ratio * (1.0 + 1e-12) && ratio <= high * (1.0 + 1e-12),
             _ => true,
@@ -95,7 +95,7 @@ proptest! {
     #[test]
     fn proportional_arms_have_no_spread(a in prop::collection::vec(0.01..100.0, 2..30), factor in 0.01..100.0) {
         let b: Vec<f64> = a.iter().map(|value| value * factor).collect();
-        let ratio = Ratio::new(&a, &b, 0.05);
+        let ratio = MeanRatio::new(&a, &b, 0.05);
         let logarithm = ratio.typical.and_then(|typical| typical.logarithm);
         let logarithm = logarithm.ok_or_else(|| TestCaseError::fail("no logarithm of positive values"))?;
         prop_assert_eq!((logarithm.geo_log_se, logarithm.geo_p), (Some(0.0), None));
@@ -109,10 +109,10 @@ proptest! {
     ) {
         let (a, b): (Vec<f64>, Vec<f64>) = pairs.into_iter().unzip();
         for alpha in [0.05, alpha] {
-            let printed = format!("{:?}", Ratio::new(&a, &b, alpha));
+            let printed = format!("{:?}", MeanRatio::new(&a, &b, alpha));
             prop_assert!(!printed.contains("NaN") && !printed.contains("inf"), "{}", printed);
         }
-        let short = Ratio::new(&a, b.get(1..).unwrap_or_default(), 0.05);
+        let short = MeanRatio::new(&a, b.get(1..).unwrap_or_default(), 0.05);
         prop_assert_eq!(short.flag, Some(if a.is_empty() { Flag::NoTask } else { Flag::LengthMismatch }));
     }
 }

@@ -3,11 +3,11 @@
 
 use std::num::{NonZeroU64, NonZeroUsize};
 
-use prereg::analysis::bootstrap::{
+use prereg::analysis::resampling::bootstrap::{
     Plan, RESAMPLES_MAX, cluster_rows, difference_of_rates, map_resamples, quadrants, quotient,
     ratio_of_rates, resample, task_ideal,
 };
-use prereg::analysis::stream::Streams;
+use prereg::analysis::resampling::stream::Streams;
 use prereg::analysis::{Flag, Lattice};
 use proptest::prelude::*;
 

@@ -7,12 +7,12 @@
 
 use std::num::{NonZeroU64, NonZeroUsize};
 
-use prereg::analysis::comparison::{Comparison, Measure};
-use prereg::analysis::flow::Flow;
 use prereg::analysis::results::resampling::Resampling;
 use prereg::analysis::results::{Results, Settings};
-use prereg::analysis::table::{Reading, Table};
-use prereg::analysis::values::{Estimand, PairedShares};
+use prereg::analysis::tables::table::{Reading, Table};
+use prereg::analysis::values::binary::{Estimand, PairedShares};
+use prereg::analysis::values::comparison::{Comparison, Measure};
+use prereg::analysis::values::flow::Flow;
 use proptest::prelude::*;
 
 const ESTIMANDS: [Estimand; 5] = [
@@ -121,6 +121,7 @@ fn settings(threads: usize) -> Settings<'static> {
             registration_hash: "00",
             resamples: NonZeroU64::new(199).unwrap(),
             threads: NonZeroUsize::new(threads).unwrap(),
+            begin: |_| {},
         },
     }
 }

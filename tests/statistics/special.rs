@@ -5,7 +5,7 @@
     reason = "a test of numbers: a wrong reading of the references may fail it"
 )]
 
-use prereg::analysis::special::{
+use prereg::analysis::numerics::special::{
     beta_quantile, binomial_half_tail, normal_cdf, normal_quantile, t_quantile, t_sf,
 };
 use serde_json::Value;

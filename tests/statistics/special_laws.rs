@@ -1,7 +1,7 @@
 //! Laws of the special functions: symmetry, inverse, recurrence, closed forms, brute force.
 #![expect(clippy::float_arithmetic, reason = "the numbers under test are floats")]
 
-use prereg::analysis::special::{
+use prereg::analysis::numerics::special::{
     beta_cdf, beta_quantile, beta_upper_quantile, binomial_half_tail, ln_beta, normal_cdf,
     normal_quantile, normal_sf, t_quantile, t_sf, t_two_sided,
 };

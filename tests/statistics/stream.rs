@@ -1,7 +1,7 @@
 //! The published values of the registered stream, and its use in a sign flip.
 use std::num::NonZeroU64;
 
-use prereg::analysis::stream::Streams;
+use prereg::analysis::resampling::stream::Streams;
 use serde_json::Value;
 
 fn reference() -> Value {

@@ -4,11 +4,11 @@
     reason = "a test that cannot read its table has failed"
 )]
 
-use prereg::analysis::comparison::Measure;
-use prereg::analysis::defect::{DEFECTS_MAX, DefectCode, Defects};
-use prereg::analysis::flow::Flow;
-use prereg::analysis::table::{DrawOrder, Reading, Table};
-use prereg::analysis::values::Estimand;
+use prereg::analysis::tables::defect::{DEFECTS_MAX, DefectCode, Defects};
+use prereg::analysis::tables::table::{DrawOrder, Reading, Table};
+use prereg::analysis::values::binary::Estimand;
+use prereg::analysis::values::comparison::Measure;
+use prereg::analysis::values::flow::Flow;
 
 const HEADER: &str = "task,arm,repeat,status,resolved\n";
 

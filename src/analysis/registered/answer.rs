@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::analysis::Flag;
-use crate::analysis::claims::{ClaimTable, FalseClaims};
-use crate::analysis::controls::ControlResult;
-use crate::analysis::cost_effectiveness::CostEffectiveness;
-use crate::analysis::evalue::SignEvalue;
-use crate::analysis::quantiles::Quantiles;
-use crate::analysis::repeats::Repeats;
-use crate::analysis::time_to_success::{CactusPoint, TimeToSuccess};
+use crate::analysis::described::claims::{ClaimTable, FalseClaims};
+use crate::analysis::described::controls::ControlResult;
+use crate::analysis::described::cost_effectiveness::CostEffectiveness;
+use crate::analysis::described::repeats::Repeats;
+use crate::analysis::described::time_to_success::{CactusPoint, TimeToSuccess};
+use crate::analysis::numerics::quantiles::Quantiles;
+use crate::analysis::resampling::bootstrap::Acceptability;
+use crate::analysis::sequential::evalue::SignEvalue;
 use crate::protocol::model::{
     Alternative, Better, Effect, Estimand, Inference, Interval, MultiplicityMethod, Objective,
     OutcomeKind, Spending, Test,
@@ -34,11 +35,11 @@ pub struct Answer {
     /// From the draw to what is analysed.
     pub flow: Flow,
     /// What the controls showed.
-    pub controls: Vec<Control>,
+    pub controls: Vec<ControlAnswer>,
     /// The comparisons that decide, one for each treatment.
-    pub primary: Vec<Compared>,
+    pub primary: Vec<AnsweredComparison>,
     /// The further comparisons: each of them for each treatment.
-    pub secondary: Vec<Compared>,
+    pub secondary: Vec<AnsweredComparison>,
     /// How several tests share the level.
     pub multiplicity: Option<MultiplicityMethod>,
     /// The scheduled looks.
@@ -107,9 +108,11 @@ pub struct ArmFlow {
     pub exposure: Exposure,
 }
 
-/// For how long and at what price an arm was executed.
+/// For how long and at what price an arm was executed: every run of its slots, the repeated and the void ones, too.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Exposure {
+    /// Its runs.
+    pub runs: u64,
     /// Runs whose duration is known.
     pub timed: u64,
     /// What they took together, in milliseconds.
@@ -122,7 +125,7 @@ pub struct Exposure {
 
 /// What a control showed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Control {
+pub struct ControlAnswer {
     /// The control.
     pub id: String,
     /// Its runs without a verdict, which violate nothing.
@@ -134,7 +137,7 @@ pub struct Control {
 
 /// A comparison, computed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Compared {
+pub struct AnsweredComparison {
     /// `primary`, or the id of the secondary.
     pub id: String,
     /// The outcome.
@@ -323,6 +326,8 @@ pub struct ArmDescribed {
 pub struct OutcomeDescribed {
     /// The outcome.
     pub outcome: String,
+    /// Its type.
+    pub kind: OutcomeKind,
     /// Slots with a value.
     pub known: u64,
     /// For a binary outcome, how many are true.
@@ -350,6 +355,8 @@ pub struct Stratum {
 pub struct PairDescribed {
     /// The treatment.
     pub treatment: String,
+    /// The outcome that says what a success is.
+    pub success: Option<String>,
     /// Successes within so many repeats.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pass_k: Option<Repeats>,
@@ -361,11 +368,25 @@ pub struct PairDescribed {
     pub cactus: Option<[Vec<CactusPoint>; 2]>,
     /// What a success costs.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub cost_effectiveness: Option<CostEffectiveness>,
+    pub cost_effectiveness: Option<CostDescribed>,
     /// Claims by verdicts, of the reference and of the treatment; absent where nothing is claimed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub claims: Option<[ClaimTable; 2]>,
     /// False claims among claims.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub false_claims: Option<FalseClaims>,
+}
+
+/// What a success costs, and whether it is worth it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CostDescribed {
+    /// Costs, effects and net benefits.
+    #[serde(flatten)]
+    pub effectiveness: CostEffectiveness,
+    /// Where effect and cost lie, in words.
+    pub quadrant: Option<&'static str>,
+    /// The ratio of the costs per success, treatment over reference, with its BCa interval.
+    pub cost_per_resolved_ratio: Effected,
+    /// How often the net benefit is above 0, by what a success is worth.
+    pub acceptability: Acceptability,
 }

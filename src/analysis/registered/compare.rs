@@ -3,25 +3,20 @@
 use std::collections::BTreeSet;
 use std::num::{NonZeroU64, NonZeroUsize};
 
-use super::answer::{Beside, Compared as Answered, Effected, Row, Tipping};
+use super::answer::{AnsweredComparison, Beside, Effected, Row, Tipping};
 use super::describe;
 use super::hypothesis::{self, Tested};
-use super::interval::{self, Drawing, Estimated};
-use super::pairs::{self, Cells, Compared, Pairs};
+use super::interval::{self, Drawing, Estimated, finite};
+use super::pairs::{self, Cells, Contrast, Pairs};
 use super::tipping;
 use crate::analysis::Flag;
-use crate::analysis::mean::Mean;
+use crate::analysis::described::repeats::pass_k;
+use crate::analysis::means::mean::Mean;
 use crate::analysis::multiplicity::rejects;
-use crate::analysis::repeats::pass_k;
-use crate::analysis::sign_flip::SignFlip;
-use crate::analysis::stream::Streams;
-use crate::analysis::values::Estimand;
-use crate::protocol::model::{
-    Alternative, Comparison, Effect, Interval, Objective, Outcome, OutcomeKind,
-};
-
-/// How many resamples a method takes where none are registered.
-const RESAMPLES: NonZeroU64 = NonZeroU64::new(9_999).unwrap();
+use crate::analysis::paired::sign_flip::SignFlip;
+use crate::analysis::resampling::stream::Streams;
+use crate::analysis::values::binary::Estimand;
+use crate::protocol::model::{Alternative, Comparison, Effect, Objective, Outcome, OutcomeKind};
 
 /// What a comparison is made of.
 pub(super) struct Made<'a> {
@@ -31,10 +26,10 @@ pub(super) struct Made<'a> {
     /// How it is called: `primary`, or the id of the secondary.
     pub(super) id: &'a str,
     pub(super) comparison: &'a Comparison,
-    pub(super) compared: Compared<'a>,
+    pub(super) compared: Contrast<'a>,
     pub(super) arms: [&'a str; 2],
     pub(super) alpha: f64,
-    pub(super) resamples: Option<u32>,
+    pub(super) resamples: NonZeroU64,
     pub(super) streams: Streams,
     pub(super) threads: NonZeroUsize,
     /// Whether no look and no other test of its family has a say in what it decides.
@@ -50,26 +45,6 @@ impl Made<'_> {
         self.outcome().kind == OutcomeKind::Binary
     }
 
-    fn effect(&self) -> Effect {
-        self.comparison.effect.unwrap_or(Effect::PairedDiff)
-    }
-
-    fn alternative(&self) -> Alternative {
-        self.comparison.alternative.unwrap_or(Alternative::TwoSided)
-    }
-
-    fn interval(&self) -> Interval {
-        let of_one_repeat = self.is_binary() && self.cells.repeats() == 1;
-        let clustered = self.cells.clusters().is_some();
-        let default = || interval::default(self.effect(), of_one_repeat, clustered);
-        self.comparison.interval.unwrap_or_else(default)
-    }
-
-    fn resamples(&self) -> NonZeroU64 {
-        let registered = self.resamples.map(u64::from).and_then(NonZeroU64::new);
-        registered.unwrap_or(RESAMPLES)
-    }
-
     /// Returns by how much the interval misses: twice alpha beside a test that looks on one side.
     pub(super) fn interval_alpha(&self, alpha: f64) -> f64 {
         if self.is_two_sided() {
@@ -82,7 +57,7 @@ impl Made<'_> {
     /// Returns whether the hypothesis lies on both sides.
     pub(super) fn is_two_sided(&self) -> bool {
         self.comparison.objective == Objective::Superiority
-            && self.alternative() == Alternative::TwoSided
+            && self.comparison.alternative == Alternative::TwoSided
     }
 
     /// Returns the estimand that decides.
@@ -100,10 +75,10 @@ impl Made<'_> {
     pub(super) fn test(&self, pairs: &Pairs) -> Tested {
         let test = |pairs: &Pairs| {
             let better = self.outcome().better;
-            let (resamples, streams) = (self.resamples(), &self.streams);
+            let (resamples, streams) = (self.resamples, &self.streams);
             hypothesis::test(pairs, self.comparison, better, resamples, streams)
         };
-        if self.effect() != Effect::GeometricRatio {
+        if self.comparison.effect != Effect::GeometricRatio {
             return test(pairs);
         }
         pairs.logarithms().map_or(
@@ -120,26 +95,26 @@ impl Made<'_> {
         let alpha = self.interval_alpha(alpha);
         let drawing = Drawing {
             streams: &self.streams,
-            resamples: self.resamples(),
+            resamples: self.resamples,
             threads: self.threads,
         };
-        let Estimated {
-            estimate,
-            se,
-            ci,
-            flag,
-        } = interval::estimate(pairs, self.effect(), self.interval(), alpha, drawing);
-        Effected {
-            estimate: finite(estimate),
-            se: finite(se),
-            ci_level: 1.0 - alpha,
-            ci: ci.filter(|ends| ends.iter().all(|end| end.is_finite())),
-            ci_flag: pairs.fault.or(flag),
-        }
+        let comparison = self.comparison;
+        let found = interval::estimate(
+            pairs,
+            comparison.effect,
+            comparison.interval,
+            alpha,
+            drawing,
+        );
+        let found = Estimated {
+            flag: pairs.fault.or(found.flag),
+            ..found
+        };
+        found.at_level(alpha)
     }
 
     /// Computes the comparison; what depends on its family is filled in later.
-    pub(super) fn answer(&self) -> Answered {
+    pub(super) fn answer(&self) -> AnsweredComparison {
         let all = self.tasks;
         let pairs = self.pairs(self.estimand(), all);
         let tested = self.test(&pairs);
@@ -152,7 +127,7 @@ impl Made<'_> {
         let p = finite(tested.p);
         let rejects = rejects(p, self.alpha);
         let [reference, treatment] = self.arms.map(str::to_owned);
-        Answered {
+        AnsweredComparison {
             id: self.id.to_owned(),
             outcome: self.outcome().id.clone(),
             kind: self.outcome().kind,
@@ -160,10 +135,10 @@ impl Made<'_> {
             reference,
             treatment,
             estimand: self.comparison.estimand,
-            effect: self.effect(),
+            effect: self.comparison.effect,
             test: self.comparison.test,
-            interval: self.interval(),
-            alternative: self.alternative(),
+            interval: self.comparison.interval,
+            alternative: self.comparison.alternative,
             objective: self.comparison.objective,
             margin: self.comparison.margin,
             tasks: pairs.tasks(),
@@ -190,7 +165,7 @@ impl Made<'_> {
 
     /// Says whether the interval excludes what the test rejects; of superiority alone.
     fn agrees(&self, result: &Effected, rejects: bool) -> Option<bool> {
-        let null = match self.effect() {
+        let null = match self.comparison.effect {
             Effect::PairedDiff => 0.0,
             Effect::RatioOfMeans | Effect::GeometricRatio => 1.0,
         };
@@ -261,7 +236,8 @@ impl Made<'_> {
     /// Returns the noise of repeats with the task set held fixed.
     fn se_fixed_tasks(&self) -> Option<f64> {
         let repeats = u64::from(self.cells.repeats());
-        let successes = |arm| describe::successes(self.cells, self.compared.place, arm);
+        let success = describe::Success::of(self.compared);
+        let successes = |arm| success.counts(self.cells, arm);
         let (a, b) = (
             successes(self.compared.reference),
             successes(self.compared.treatment),
@@ -284,9 +260,4 @@ fn largest_share(pairs: &Pairs) -> f64 {
     }
     let largest = sizes.into_iter().max().unwrap_or(0);
     largest as f64 / ids.len().max(1) as f64
-}
-
-/// Leaves out what is not a number.
-pub(super) fn finite(value: Option<f64>) -> Option<f64> {
-    value.filter(|value| value.is_finite())
 }

@@ -4,25 +4,48 @@ use std::collections::BTreeMap;
 
 use super::answer::{ArmDescribed, OutcomeDescribed, PairDescribed, Stratum};
 use super::observed::{Observed, Slot};
-use super::pairs::Cells;
-use crate::analysis::claims::{SlotClaim, claim_table, false_claim_conditional};
-use crate::analysis::cost_effectiveness::{CostTask, cost_effectiveness};
-use crate::analysis::mean::Mean;
-use crate::analysis::quantiles::Quantiles;
-use crate::analysis::repeats::{Repeats, pass_k};
-use crate::analysis::time_to_success::{cactus, time_to_success};
-use crate::analysis::values::clusters_of;
+use super::pairs::{Cells, Contrast};
+use super::{Registered, costs};
+use crate::analysis::described::claims::{SlotClaim, claim_table, false_claim_conditional};
+use crate::analysis::described::repeats::{Repeats, pass_k};
+use crate::analysis::described::time_to_success::{cactus, time_to_success};
+use crate::analysis::numerics::quantiles::Quantiles;
 use crate::protocol::model::{Analysis, Descriptive, Outcome, OutcomeKind, Protocol};
 
-/// Returns how many slots of each task have a binary outcome true in an arm; missing ones are not.
-pub(super) fn successes(cells: &Cells<'_>, outcome: usize, arm: usize) -> Vec<u64> {
-    let of_task = |task| {
-        let slots = cells.slots(task, arm).iter();
-        slots
-            .filter(|slot| slot.value(outcome) == Some(1.0))
-            .count() as u64
-    };
-    (0..cells.tasks()).map(of_task).collect()
+/// A binary outcome whose true values are counted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Success {
+    /// Its place in the order of declaration.
+    place: usize,
+    /// What a missing value counts as, where it counts at all.
+    missing: Option<u8>,
+}
+
+impl Success {
+    /// Takes the outcome of a comparison.
+    pub(super) fn of(compared: Contrast<'_>) -> Self {
+        Self {
+            place: compared.place,
+            missing: compared.outcome.missing,
+        }
+    }
+
+    /// Returns how many slots of each task count as successes in an arm.
+    pub(super) fn counts(self, cells: &Cells<'_>, arm: usize) -> Vec<u64> {
+        let is_one = |slot: &&&Slot| match slot.value(self.place) {
+            Some(value) => value == 1.0,
+            None => self.missing == Some(1),
+        };
+        let of_task = |task| cells.slots(task, arm).iter().filter(is_one).count() as u64;
+        (0..cells.tasks()).map(of_task).collect()
+    }
+
+    /// Returns whether a task counts: where a missing value counts as nothing, it has one in every slot.
+    fn is_counted(self, cells: &Cells<'_>, task: usize, arms: [usize; 2]) -> bool {
+        let is_known = |slot: &&Slot| slot.value(self.place).is_some();
+        let all = |arm| cells.slots(task, arm).iter().all(is_known);
+        self.missing.is_some() || arms.into_iter().all(all)
+    }
 }
 
 /// Describes every arm.
@@ -64,6 +87,7 @@ fn of_outcome(outcome: &Outcome, place: usize, slots: &[&Slot]) -> OutcomeDescri
     let is_binary = outcome.kind == OutcomeKind::Binary;
     OutcomeDescribed {
         outcome: outcome.id.clone(),
+        kind: outcome.kind,
         known: known.len() as u64,
         count: is_binary.then(|| known.iter().filter(|value| **value == 1.0).count() as u64),
         quantiles: (!is_binary && !known.is_empty()).then(|| Quantiles::new(&known)),
@@ -128,47 +152,57 @@ fn by_field(
 }
 
 /// The outcomes that descriptions of a pair read, by their places.
-struct Read {
+pub(super) struct Read<'a> {
     /// What counts as a success.
-    success: Option<usize>,
+    outcome: Option<&'a Outcome>,
+    pub(super) success: Option<Success>,
     /// Whether the arm claims a success.
     claim: Option<usize>,
     /// What a run costs.
-    cost: Option<usize>,
+    pub(super) cost: Option<usize>,
 }
 
-impl Read {
-    fn of(protocol: &Protocol) -> Self {
-        let place = |found: Option<&Outcome>| {
-            let id = &found?.id;
-            protocol.outcomes.iter().position(|one| one.id == *id)
+impl<'a> Read<'a> {
+    fn of(protocol: &'a Protocol) -> Self {
+        let place = |found: &Outcome| {
+            let mut outcomes = protocol.outcomes.iter();
+            outcomes.position(|one| one.id == found.id)
         };
+        let outcome = protocol.success();
         let mut outcomes = protocol.outcomes.iter();
         Self {
-            success: place(protocol.success()),
-            claim: place(protocol.claimed()),
+            outcome,
+            success: outcome.and_then(|outcome| {
+                Some(Success {
+                    place: place(outcome)?,
+                    missing: outcome.missing,
+                })
+            }),
+            claim: protocol.claimed().and_then(place),
             cost: outcomes.position(|outcome| outcome.kind == OutcomeKind::Money),
         }
     }
 }
 
-/// Describes a treatment beside the reference, both by their places.
+/// Describes a treatment beside the reference.
 pub(super) fn pair(
-    protocol: &Protocol,
-    analysis: &Analysis,
+    registered: &Registered<'_>,
     cells: &Cells<'_>,
-    reference: usize,
-    treatment: usize,
+    treatment: &str,
 ) -> PairDescribed {
-    let read = Read::of(protocol);
-    let arms = [reference, treatment];
+    let analysis = registered.analysis;
+    let read = Read::of(registered.protocol);
+    let arms = [
+        registered.arm(&analysis.reference),
+        registered.arm(treatment),
+    ];
     let described = analysis.descriptive.as_ref();
     let [a, b] = arms;
     let claims = |arm| {
         let slots = slots_of(cells, arm);
         let each = slots.map(|slot| SlotClaim {
             claimed: truth(slot, read.claim),
-            resolved: truth(slot, read.success),
+            resolved: truth(slot, read.success.map(|success| success.place)),
         });
         claim_table(&each.collect::<Vec<_>>())
     };
@@ -178,15 +212,12 @@ pub(super) fn pair(
     let times = described.and_then(|described| {
         let limit = described.time_to_success.as_ref()?.limit;
         let success = read.success?;
-        let times = arms.map(|arm| solved(cells, success, arm));
+        let times = arms.map(|arm| solved(cells, success.place, arm));
         Some((share(limit.0, 1_000_000), times))
     });
     PairDescribed {
-        treatment: protocol
-            .arms
-            .get(treatment)
-            .map_or("", |arm| &arm.id)
-            .to_owned(),
+        treatment: treatment.to_owned(),
+        success: read.outcome.map(|outcome| outcome.id.clone()),
         pass_k: described.and_then(|described| passes(described, cells, &read, arms)),
         cactus: times
             .as_ref()
@@ -194,15 +225,7 @@ pub(super) fn pair(
         time_to_success: times.and_then(|(limit, [a, b])| {
             time_to_success(limit, cells.repeats(), &a, &b, cells.clusters(), alpha)
         }),
-        cost_effectiveness: described.and_then(|described| {
-            let lambda = &described.cost_effectiveness.as_ref()?.lambda;
-            let prices: Vec<f64> = lambda
-                .iter()
-                .map(|price| share(price.0, 1_000_000))
-                .collect();
-            let (tasks, ids) = priced(cells, &read, arms)?;
-            cost_effectiveness(&tasks, cells.repeats(), &prices, ids.as_deref(), alpha)
-        }),
+        cost_effectiveness: costs::costs(registered, cells, &read, treatment),
         false_claims: claims.map(|[a, b]| false_claim_conditional(&a, &b)),
         claims,
     }
@@ -211,8 +234,8 @@ pub(super) fn pair(
 fn passes(
     described: &Descriptive,
     cells: &Cells<'_>,
-    read: &Read,
-    [a, b]: [usize; 2],
+    read: &Read<'_>,
+    arms: [usize; 2],
 ) -> Option<Repeats> {
     if described.pass_at.is_empty() && described.pass_hat.is_empty() {
         return None;
@@ -220,7 +243,11 @@ fn passes(
     let success = read.success?;
     let wide = |list: &[u32]| list.iter().map(|j| u64::from(*j)).collect::<Vec<_>>();
     let (at, hat) = (wide(&described.pass_at), wide(&described.pass_hat));
-    let (a, b) = (successes(cells, success, a), successes(cells, success, b));
+    let [a, b] = arms.map(|arm| {
+        let counts = success.counts(cells, arm).into_iter().enumerate();
+        let counted = counts.filter(|(task, _)| success.is_counted(cells, *task, arms));
+        counted.map(|(_, count)| count).collect::<Vec<_>>()
+    });
     pass_k(&a, &b, cells.repeats().into(), &at, &hat)
 }
 
@@ -235,34 +262,6 @@ fn solved(cells: &Cells<'_>, success: usize, arm: usize) -> Vec<Vec<f64>> {
             .collect()
     };
     (0..cells.tasks()).map(of_task).collect()
-}
-
-/// Returns the tasks with a cost in both arms, and their clusters.
-fn priced(
-    cells: &Cells<'_>,
-    read: &Read,
-    [a, b]: [usize; 2],
-) -> Option<(Vec<CostTask>, Option<Vec<usize>>)> {
-    let (success, cost) = (read.success?, read.cost?);
-    let (won_a, won_b) = (successes(cells, success, a), successes(cells, success, b));
-    let price = |task, arm| {
-        let slots = cells.slots(task, arm).iter();
-        let known: Vec<f64> = slots.filter_map(|slot| slot.value(cost)).collect();
-        Mean::of_values(&known, None, 0.05).mean
-    };
-    let (mut tasks, mut kept) = (Vec::new(), Vec::new());
-    for (task, (successes_a, successes_b)) in won_a.into_iter().zip(won_b).enumerate() {
-        if let (Some(cost_a), Some(cost_b)) = (price(task, a), price(task, b)) {
-            kept.push(task);
-            tasks.push(CostTask {
-                cost_a,
-                cost_b,
-                successes_a,
-                successes_b,
-            });
-        }
-    }
-    Some((tasks, clusters_of(cells.clusters(), &kept)))
 }
 
 fn slots_of<'a>(cells: &'a Cells<'_>, arm: usize) -> impl Iterator<Item = &'a Slot> {

@@ -1,16 +1,16 @@
 //! How several tests share the level, which comparisons may decide anything, and what it all comes to.
 
 use super::Registered;
-use super::answer::{Compared, Control, Flow, LookTable, Verdict};
-use crate::analysis::controls::Gate as ControlGate;
+use super::answer::{AnsweredComparison, ControlAnswer, Flow, LookTable, Verdict};
+use crate::analysis::described::controls::Gate as ControlGate;
 use crate::analysis::multiplicity::{Multiplicity, rejects};
 use crate::protocol::defect::Code;
 use crate::protocol::model::{Gate, Inference, MultiplicityMethod};
 
 /// What was computed of each comparison by itself.
 pub(super) struct Computed {
-    pub(super) primary: Vec<Compared>,
-    pub(super) secondary: Vec<Compared>,
+    pub(super) primary: Vec<AnsweredComparison>,
+    pub(super) secondary: Vec<AnsweredComparison>,
     pub(super) looks: Vec<LookTable>,
     /// Whether looks are registered, also where their schedule has no boundaries.
     pub(super) scheduled: bool,
@@ -29,7 +29,7 @@ pub(super) fn decide(
     registered: &Registered<'_>,
     mut computed: Computed,
     flow: &Flow,
-    controls: &[Control],
+    controls: &[ControlAnswer],
 ) -> Decided {
     let blocked = blocked(registered, flow, controls);
     let method = registered.analysis.multiplicity.as_ref();
@@ -52,7 +52,7 @@ pub(super) fn decide(
             }
         }
     }
-    let gated = method.is_some_and(|rule| rule.gate != Some(Gate::None));
+    let gated = method.is_some_and(|rule| rule.gate == Gate::Primary);
     for secondary in &mut computed.secondary {
         let mut primaries = computed.primary.iter();
         let gate = primaries.find(|primary| primary.treatment == secondary.treatment);
@@ -68,7 +68,7 @@ pub(super) fn decide(
     Decided { computed, verdict }
 }
 
-impl Compared {
+impl AnsweredComparison {
     fn decide(&mut self, confirmatory: bool) {
         self.rejects = rejects(self.p_adjusted, self.level);
         self.confirmatory = confirmatory;
@@ -76,10 +76,14 @@ impl Compared {
 }
 
 /// Returns why no comparison may decide anything, where that is so.
-fn blocked(registered: &Registered<'_>, flow: &Flow, controls: &[Control]) -> Option<Verdict> {
-    let failed = |control: &Control| control.result.gate != ControlGate::Pass;
+fn blocked(
+    registered: &Registered<'_>,
+    flow: &Flow,
+    controls: &[ControlAnswer],
+) -> Option<Verdict> {
+    let failed = |control: &ControlAnswer| control.result.gate != ControlGate::Pass;
     let limitations = &registered.protocol.limitations;
-    let descriptive = registered.analysis.inference == Some(Inference::TasksFixed)
+    let descriptive = registered.analysis.inference == Inference::TasksFixed
         || limitations.contains_key(Code::FewTasks.text());
     let most = flow.missing_share_max;
     let too_many = u128::from(flow.missing) * u128::from(most.den)
@@ -93,7 +97,7 @@ fn blocked(registered: &Registered<'_>, flow: &Flow, controls: &[Control]) -> Op
     }
 }
 
-fn adjust(method: Option<MultiplicityMethod>, family: &mut [Compared]) {
+fn adjust(method: Option<MultiplicityMethod>, family: &mut [AnsweredComparison]) {
     let Some(method) = method else { return };
     let method = match method {
         MultiplicityMethod::Holm => Multiplicity::Holm,

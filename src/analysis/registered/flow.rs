@@ -6,6 +6,7 @@ use super::answer::{ArmFlow, Exposure, Flow};
 use super::observed::{Fate, Observed, Slot};
 use super::pairs::Cells;
 use crate::protocol::model::{Analysis, Arm};
+use crate::units::{Micros, Money};
 
 /// Why a slot has no verdict, where nothing says it.
 const UNSPECIFIED: &str = "unspecified";
@@ -23,7 +24,8 @@ pub(super) fn flow(
 ) -> Flow {
     let of_arm = |(place, arm): (usize, &Arm)| {
         let slots = observed.slots.iter().filter(|slot| slot.arm == place);
-        arm_flow(&arm.id, slots)
+        let exposure = observed.exposure.get(place).cloned();
+        arm_flow(&arm.id, slots, exposure.unwrap_or_default())
     };
     let is_complete = |task: &usize| {
         (0..arms.len()).all(|arm| {
@@ -52,7 +54,7 @@ pub(super) fn flow(
     }
 }
 
-fn arm_flow<'a>(arm: &str, slots: impl Iterator<Item = &'a Slot>) -> ArmFlow {
+fn arm_flow<'a>(arm: &str, slots: impl Iterator<Item = &'a Slot>, exposure: Exposure) -> ArmFlow {
     let mut flow = ArmFlow {
         arm: arm.to_owned(),
         slots: 0,
@@ -60,7 +62,7 @@ fn arm_flow<'a>(arm: &str, slots: impl Iterator<Item = &'a Slot>) -> ArmFlow {
         unjudged: 0,
         unjudged_by_reason: BTreeMap::new(),
         open: 0,
-        exposure: Exposure::default(),
+        exposure,
     };
     for slot in slots {
         flow.slots += 1;
@@ -73,20 +75,20 @@ fn arm_flow<'a>(arm: &str, slots: impl Iterator<Item = &'a Slot>) -> ArmFlow {
                 flow.unjudged += 1;
             }
         }
-        flow.exposure.add(slot);
     }
     flow
 }
 
 impl Exposure {
-    /// Adds the run that speaks for a slot.
-    fn add(&mut self, slot: &Slot) {
-        if let Some(time) = slot.wall {
+    /// Adds a run.
+    pub fn add(&mut self, wall: Option<Micros>, cost: Option<Money>) {
+        self.runs += 1;
+        if let Some(time) = wall {
             self.timed += 1;
             let sum = self.milliseconds.get_or_insert(0);
             *sum = sum.saturating_add(time.millis());
         }
-        if let Some(cost) = slot.cost {
+        if let Some(cost) = cost {
             self.priced += 1;
             let sum = self.micro_dollars.get_or_insert(0);
             *sum = sum.saturating_add(cost.0);

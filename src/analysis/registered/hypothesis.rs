@@ -8,14 +8,14 @@ use std::num::NonZeroU64;
 
 use super::describe::share;
 use super::pairs::Pairs;
-use crate::analysis::mean::Mean;
-use crate::analysis::numbers::plus;
-use crate::analysis::paired_table::{PairedCounts, PairedTable};
-use crate::analysis::sign_flip::SignFlip;
-use crate::analysis::sign_flip_monte_carlo::SignFlipMonteCarlo;
-use crate::analysis::signed_rank::{SignedRank, ZeroMethod};
-use crate::analysis::special::{binomial_half_tail, normal_sf, t_sf, t_two_sided};
-use crate::analysis::stream::Streams;
+use crate::analysis::means::mean::Mean;
+use crate::analysis::numerics::special::{binomial_half_tail, normal_sf, t_sf, t_two_sided};
+use crate::analysis::paired::paired_table::{PairedCounts, PairedTable};
+use crate::analysis::paired::sign_flip::SignFlip;
+use crate::analysis::paired::sign_flip_monte_carlo::SignFlipMonteCarlo;
+use crate::analysis::paired::signed_rank::{SignedRank, ZeroMethod};
+use crate::analysis::resampling::stream::Streams;
+use crate::analysis::values::numbers::plus;
 use crate::analysis::{Flag, Lattice};
 use crate::protocol::model::{Alternative, Better, Comparison, Objective, Test};
 use crate::units::Ratio;
@@ -126,9 +126,9 @@ pub(super) fn test(
         (Objective::Superiority, _) => made(Null {
             shift: Shift::None,
             side: match comparison.alternative {
-                None | Some(Alternative::TwoSided) => Side::Both,
-                Some(Alternative::Greater) => Side::Greater,
-                Some(Alternative::Less) => Side::Less,
+                Alternative::TwoSided => Side::Both,
+                Alternative::Greater => Side::Greater,
+                Alternative::Less => Side::Less,
             },
         }),
         (Objective::NonInferiority, Better::Higher) => made(above),

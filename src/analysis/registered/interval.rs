@@ -2,14 +2,17 @@
 
 use std::num::{NonZeroU64, NonZeroUsize};
 
+use super::answer::Effected;
 use super::hypothesis::{mean, table};
 use super::pairs::Pairs;
 use crate::analysis::Flag;
-use crate::analysis::bootstrap::{Plan, cluster_rows, quotient, resample, task_ideal};
-use crate::analysis::mean::Mean;
-use crate::analysis::ratio::Ratio;
-use crate::analysis::special::t_quantile;
-use crate::analysis::stream::Streams;
+use crate::analysis::means::mean::Mean;
+use crate::analysis::means::ratio::MeanRatio;
+use crate::analysis::numerics::special::t_quantile;
+use crate::analysis::resampling::bootstrap::{
+    Plan, cluster_rows, enumerate, quotient, resample, task_ideal,
+};
+use crate::analysis::resampling::stream::Streams;
 use crate::protocol::model::{Effect, Interval};
 
 /// An effect with its interval; what is not defined is `None`, and `flag` says why.
@@ -25,13 +28,24 @@ pub(super) struct Estimated {
     pub(super) flag: Option<Flag>,
 }
 
-/// Returns the interval that is meant where none is registered.
-pub(super) fn default(effect: Effect, of_one_repeat: bool, clustered: bool) -> Interval {
-    match effect {
-        Effect::PairedDiff if of_one_repeat && !clustered => Interval::Tango,
-        Effect::RatioOfMeans if !clustered => Interval::Fieller,
-        _ => Interval::TCr2,
+impl Estimated {
+    /// Returns the effect as an answer has it, with its interval at level 1 - `alpha`.
+    pub(super) fn at_level(self, alpha: f64) -> Effected {
+        Effected {
+            estimate: finite(self.estimate),
+            se: finite(self.se),
+            ci_level: 1.0 - alpha,
+            ci: self
+                .ci
+                .filter(|ends| ends.iter().all(|end| end.is_finite())),
+            ci_flag: self.flag,
+        }
     }
+}
+
+/// Leaves out what is not a number.
+pub(super) fn finite(value: Option<f64>) -> Option<f64> {
+    value.filter(|value| value.is_finite())
 }
 
 /// From where a bootstrap draws, and how often.
@@ -40,6 +54,17 @@ pub(super) struct Drawing<'a> {
     pub(super) streams: &'a Streams,
     pub(super) resamples: NonZeroU64,
     pub(super) threads: NonZeroUsize,
+}
+
+impl<'a> Drawing<'a> {
+    /// Returns how to resample.
+    pub(super) fn plan(&self) -> Plan<'a> {
+        Plan {
+            streams: self.streams,
+            resamples: self.resamples.get(),
+            threads: self.threads,
+        }
+    }
 }
 
 /// Returns the effect with its interval at level 1 - `alpha`.
@@ -100,7 +125,7 @@ fn by_error(mean: &Mean, interval: Interval) -> Estimated {
     }
 }
 
-/// Resamples tasks, or whole clusters; exactly, where the law of the mean can be summed.
+/// Resamples tasks, or whole clusters; exactly, where the law of the mean can be summed or the draws be listed.
 fn drawn_difference(
     pairs: &Pairs,
     interval: Interval,
@@ -133,29 +158,52 @@ fn drawn(
     alpha: f64,
     drawing: Drawing<'_>,
 ) -> Estimated {
-    let units = match &pairs.clusters {
-        None => Some(rows.to_vec()),
-        Some(clusters) => cluster_rows(rows, clusters),
+    let units = units(rows, pairs.clusters.as_deref());
+    resampled(&units, quotient, interval, alpha, drawing)
+}
+
+/// Returns the rows of what is drawn: of the tasks, or where there are any of whole clusters.
+pub(super) fn units<const K: usize>(
+    rows: &[[f64; K]],
+    clusters: Option<&[usize]>,
+) -> Vec<[f64; K]> {
+    match clusters {
+        None => rows.to_vec(),
+        Some(clusters) => cluster_rows(rows, clusters).unwrap_or_default(),
+    }
+}
+
+/// Draws units for a statistic of their totals; of few units every draw is listed.
+pub(super) fn resampled<const K: usize>(
+    units: &[[f64; K]],
+    statistic: impl Fn(&[f64; K]) -> Option<f64> + Sync,
+    interval: Interval,
+    alpha: f64,
+    drawing: Drawing<'_>,
+) -> Estimated {
+    let of = |percentile, bca| match interval {
+        Interval::BootstrapBca => bca,
+        _ => percentile,
     };
-    let plan = Plan {
-        streams: drawing.streams,
-        resamples: drawing.resamples.get(),
-        threads: drawing.threads,
-    };
-    let found = resample(&units.unwrap_or_default(), quotient, alpha, plan);
+    if let Some(found) = enumerate(units, &statistic, alpha) {
+        return Estimated {
+            estimate: found.estimate,
+            se: found.se,
+            ci: of(found.percentile, found.bca),
+            flag: found.flag,
+        };
+    }
+    let found = resample(units, statistic, alpha, drawing.plan());
     Estimated {
         estimate: found.estimate,
         se: found.se,
-        ci: match interval {
-            Interval::BootstrapBca => found.bca,
-            _ => found.percentile,
-        },
+        ci: of(found.percentile, found.bca),
         flag: found.flag,
     }
 }
 
 fn ratio(pairs: &Pairs, interval: Interval, alpha: f64, drawing: Drawing<'_>) -> Estimated {
-    let found = Ratio::new(&pairs.reference, &pairs.treatment, alpha);
+    let found = MeanRatio::new(&pairs.reference, &pairs.treatment, alpha);
     match interval {
         Interval::Fieller => Estimated {
             estimate: found.ratio,

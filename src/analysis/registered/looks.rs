@@ -3,11 +3,12 @@
 //! A look that is not the last one is at the first floor(f n) tasks, never at whatever has finished.
 
 use super::answer::{Look, LookTable};
-use super::compare::{Made, finite};
+use super::compare::Made;
 use super::describe::share;
+use super::interval::finite;
 use super::observed::{Fate, Slot};
-use crate::analysis::evalue::sign_evalue;
 use crate::analysis::multiplicity::rejects;
+use crate::analysis::sequential::evalue::sign_evalue;
 use crate::analysis::sequential::{
     LOOK_GAP_MIN, SequentialDesign, Sided, Spending, UnderRun, boundaries, look_size,
 };
@@ -36,8 +37,8 @@ pub(super) fn table(
             fractions.retain(|at| reached - at >= LOOK_GAP_MIN * reached);
             fractions.push(reached);
             match looks.under_run {
-                Some(model::UnderRun::SpendAll) => UnderRun::SpendAll,
-                None | Some(model::UnderRun::SpendToT) => UnderRun::SpendToT,
+                model::UnderRun::SpendAll => UnderRun::SpendAll,
+                model::UnderRun::SpendToT => UnderRun::SpendToT,
             }
         }
     };
@@ -46,13 +47,14 @@ pub(super) fn table(
     let each = bounds.fractions.iter().zip(spent);
     let each = each.map(|(fraction, (spent, nominal))| look(made, *fraction, *spent, *nominal));
     let all = made.pairs(made.estimand(), all);
-    let evalue = looks.evalue == Some(true);
     Some(LookTable {
         treatment: made.arms[1].to_owned(),
         spending: looks.spending,
         stopped_at,
         looks: each.collect(),
-        evalue: evalue.then(|| sign_evalue(&all.differences, made.alpha)),
+        evalue: looks
+            .evalue
+            .then(|| sign_evalue(&all.differences, made.alpha)),
     })
 }
 

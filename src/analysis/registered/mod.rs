@@ -3,11 +3,12 @@
 //! - `observed`: the slots; `pairs`: from them to one value per task and arm;
 //! - `hypothesis` makes the test, `interval` the effect with its interval, `compare` a whole comparison;
 //! - `family`: how several tests share the level, and what may decide; `looks`: the schedule;
-//! - `flow`, `tipping`, `describe`: what is missing, how much it could turn, and what else is seen;
+//! - `flow`, `tipping`, `describe`, `costs`: what is missing, how much it could turn, and what else is seen;
 //! - `answer`: the shape of it all.
 
 pub mod answer;
 mod compare;
+mod costs;
 mod describe;
 mod family;
 mod flow;
@@ -22,15 +23,15 @@ mod tipping;
 
 use std::num::NonZeroUsize;
 
-use answer::{Answer, Control};
+use answer::{Answer, ControlAnswer};
 use compare::Made;
 use describe::share;
 use observed::Observed;
-use pairs::{Cells, Compared};
+use pairs::{Cells, Contrast};
 
-use crate::analysis::controls::{self, ControlResult};
-use crate::analysis::stream::Streams;
-use crate::protocol::model::{Analysis, Comparison, Expect, Inference, Protocol};
+use crate::analysis::described::controls::{self, ControlResult};
+use crate::analysis::resampling::stream::Streams;
+use crate::protocol::model::{Analysis, Comparison, Expect, Protocol};
 use crate::units::Digest;
 
 /// How the comparison that decides is called.
@@ -78,7 +79,7 @@ impl Registered<'_> {
         let flow = flow::flow(
             analysis, arms, observed, &cells, &compared, outcome, analysed,
         );
-        let controls: Vec<Control> = observed.controls.iter().map(control).collect();
+        let controls: Vec<ControlAnswer> = observed.controls.iter().map(control).collect();
         let computed = family::Computed {
             primary: primary.iter().map(Made::answer).collect(),
             secondary: others.map(|made| made.answer()).collect(),
@@ -92,7 +93,7 @@ impl Registered<'_> {
             alpha: analysis.alpha,
             cluster: analysis.cluster.field().map(str::to_owned),
             repeats,
-            inference: analysis.inference.unwrap_or(Inference::TasksSampled),
+            inference: analysis.inference,
             flow,
             controls,
             primary: decided.computed.primary,
@@ -100,12 +101,10 @@ impl Registered<'_> {
             multiplicity: analysis.multiplicity.as_ref().map(|rule| rule.method),
             looks: decided.computed.looks,
             arms: describe::arms(self.protocol, analysis, observed),
-            described: self
-                .treatments()
-                .map(|treatment| {
-                    let reference = self.arm(&analysis.reference);
-                    describe::pair(self.protocol, analysis, &cells, reference, treatment)
-                })
+            described: analysis
+                .treatments
+                .iter()
+                .map(|treatment| describe::pair(self, &cells, treatment))
                 .collect(),
         }
     }
@@ -134,31 +133,34 @@ impl Registered<'_> {
         let reference = self.arm(&self.analysis.reference);
         let several = self.analysis.treatments.len() > 1;
         let treatments = self.analysis.treatments.iter();
-        let of_treatment = |treatment: &'c String| {
-            let stream = match several {
-                true => format!("{id}:{treatment}"),
-                false => id.to_owned(),
-            };
-            Made {
-                cells,
-                id,
-                comparison,
-                tasks: cells.tasks(),
-                compared: Compared {
-                    reference,
-                    treatment: self.arm(treatment),
-                    place: self.place(&outcome.id),
-                    outcome,
-                },
-                arms: [&self.analysis.reference, treatment],
-                alpha: share(self.analysis.alpha.num, self.analysis.alpha.den),
-                resamples: self.analysis.resamples,
-                streams: Streams::new(&self.digest.to_string(), &stream),
-                threads: self.threads,
-                decides_alone: id == PRIMARY && !several && self.analysis.looks.is_none(),
-            }
+        let of_treatment = |treatment: &'c String| Made {
+            cells,
+            id,
+            comparison,
+            tasks: cells.tasks(),
+            compared: Contrast {
+                reference,
+                treatment: self.arm(treatment),
+                place: self.place(&outcome.id),
+                outcome,
+            },
+            arms: [&self.analysis.reference, treatment],
+            alpha: share(self.analysis.alpha.num, self.analysis.alpha.den),
+            resamples: self.analysis.resamples.into(),
+            streams: self.streams(id, treatment),
+            threads: self.threads,
+            decides_alone: id == PRIMARY && !several && self.analysis.looks.is_none(),
         };
         treatments.map(of_treatment).collect()
+    }
+
+    /// Returns what is drawn from for an analysis of a treatment.
+    fn streams(&self, id: &str, treatment: &str) -> Streams {
+        let hash = self.digest.to_string();
+        match self.analysis.treatments.len() {
+            0 | 1 => Streams::new(&hash, id),
+            _ => Streams::new(&hash, &format!("{id}:{treatment}")),
+        }
     }
 
     /// Returns the places of the arms that are compared.
@@ -188,14 +190,14 @@ impl Registered<'_> {
     }
 }
 
-fn control(seen: &observed::Control) -> Control {
+fn control(seen: &observed::ControlVerdicts) -> ControlAnswer {
     let kind = match seen.expect {
-        Expect::AllResolved => controls::Control::MustPass,
-        Expect::NoneResolved => controls::Control::MustFail,
+        Expect::AllResolved => controls::Demand::MustPass,
+        Expect::NoneResolved => controls::Demand::MustFail,
     };
     let times = |verdict, count| (0..count).map(move |_| verdict);
     let verdicts = times(true, seen.yes).chain(times(false, seen.no));
-    Control {
+    ControlAnswer {
         id: seen.id.clone(),
         unjudged: seen.unjudged,
         result: ControlResult::from_verdicts(kind, verdicts),

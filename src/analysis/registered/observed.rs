@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use super::answer::Exposure;
 use crate::protocol::model::{Expect, OutcomeKind};
-use crate::units::{Micros, Money};
+use crate::units::Micros;
 
 /// The slots of a study, once it has ended or as far as it has come.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -15,14 +16,16 @@ pub struct Observed {
     /// The slots of the registered plan, in its order.
     pub slots: Vec<Slot>,
     /// What the controls came to, in the order of declaration.
-    pub controls: Vec<Control>,
+    pub controls: Vec<ControlVerdicts>,
+    /// What was executed of each arm, in the listed order.
+    pub exposure: Vec<Exposure>,
     /// The scheduled look that has ended the study, from 1.
     pub stopped_at: Option<usize>,
 }
 
 /// What the runs of a control say.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Control {
+pub struct ControlVerdicts {
     /// The control.
     pub id: String,
     /// What its outcomes must be.
@@ -67,8 +70,6 @@ pub struct Slot {
     pub values: Vec<Option<f64>>,
     /// How long its run took.
     pub wall: Option<Micros>,
-    /// What its run cost.
-    pub cost: Option<Money>,
 }
 
 /// Whether a slot has a verdict.
@@ -94,6 +95,7 @@ impl Observed {
             slots: self.slots.iter().filter(is_open).cloned().collect(),
             controls: self.controls.clone(),
             stopped_at: self.stopped_at,
+            exposure: self.exposure.clone(),
         }
     }
 }

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use super::answer::Signs;
 use super::observed::{Observed, Slot};
-use crate::analysis::numbers::{NumericOutcome, NumericTask};
-use crate::analysis::values::{BinaryOutcome, BinaryTask, Estimand, SlotCount};
+use crate::analysis::values::binary::{BinaryOutcome, BinaryTask, Estimand, SlotCount};
+use crate::analysis::values::numbers::{NumericOutcome, NumericTask};
 use crate::analysis::{Flag, Lattice};
 use crate::protocol::model::{self, Outcome, OutcomeKind};
 
@@ -79,7 +79,7 @@ fn clusters(observed: &Observed) -> Vec<usize> {
 
 /// The two arms of a comparison, by their places in the listed order, and the outcome that is compared.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Compared<'a> {
+pub(super) struct Contrast<'a> {
     pub(super) reference: usize,
     pub(super) treatment: usize,
     /// The outcome's place in the order of declaration.
@@ -106,7 +106,7 @@ impl Pairs {
     /// Returns the values of the first so many drawn tasks; none where the slots do not fit the plan.
     pub(super) fn of(
         cells: &Cells<'_>,
-        compared: Compared<'_>,
+        compared: Contrast<'_>,
         estimand: Estimand,
         tasks: usize,
     ) -> Option<Self> {
@@ -180,7 +180,7 @@ pub(super) fn estimand(word: model::Estimand, outcome: &Outcome) -> Estimand {
 
 fn of_binary(
     cells: &Cells<'_>,
-    compared: Compared<'_>,
+    compared: Contrast<'_>,
     estimand: Estimand,
     tasks: usize,
     clusters: Option<Vec<usize>>,
@@ -212,7 +212,7 @@ fn of_binary(
 
 fn of_numbers(
     cells: &Cells<'_>,
-    compared: Compared<'_>,
+    compared: Contrast<'_>,
     estimand: Estimand,
     tasks: usize,
     clusters: Option<Vec<usize>>,

@@ -5,19 +5,21 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use super::hypothesis;
 use super::interval::{self, Drawing};
 use super::pairs::Pairs;
-use crate::analysis::stream::Streams;
+use crate::analysis::resampling::stream::Streams;
 use crate::analysis::{Flag, Lattice};
-use crate::protocol::model::{Better, Comparison, Effect, Estimand, Interval, Objective, Test};
+use crate::protocol::model::{
+    Alternative, Better, Comparison, Effect, Estimand, Interval, Objective, Test,
+};
 use crate::units::Ratio;
 
 fn asked(test: Test, objective: Objective) -> Comparison {
     Comparison {
         outcome: "passed".to_owned(),
         estimand: Estimand::AsDrawn,
-        effect: None,
+        effect: Effect::PairedDiff,
         test,
-        interval: None,
-        alternative: None,
+        interval: Interval::TCr2,
+        alternative: Alternative::TwoSided,
         objective,
         margin: (objective != Objective::Superiority).then_some(Ratio { num: 1, den: 10 }),
     }

@@ -1,7 +1,7 @@
 //! How many missing slots of the treatment must be successes to turn a decision.
 
 use super::answer::Tipping;
-use super::pairs::{Cells, Compared, Pairs};
+use super::pairs::{Cells, Contrast, Pairs};
 use crate::analysis::Lattice;
 
 /// How many tasks may be tested again together, so that the answer comes in seconds.
@@ -13,7 +13,7 @@ const WORK_MAX: usize = 20_000_000;
 /// None of them need be filled where failures alone turn it. None where there are more to fill than can be tried.
 pub(super) fn point(
     cells: &Cells<'_>,
-    compared: Compared<'_>,
+    compared: Contrast<'_>,
     rejects: bool,
     decides: impl Fn(&Pairs) -> bool,
 ) -> Option<Tipping> {

@@ -4,12 +4,12 @@ use serde::Serialize;
 use super::measure::NumericEffect;
 use super::outcome::{Effect, EstimandRow, ExactBootstrap, Sensitivity};
 use super::tables::{McNemarTables, RateIntervals};
-use crate::analysis::numbers::PairedNumbers;
-use crate::analysis::paired_table::{PairedCounts, PairedTable};
-use crate::analysis::proportion::proportion_intervals;
-use crate::analysis::repeats::Repeats;
-use crate::analysis::signed_rank::{SignedRank, ZeroMethod};
-use crate::analysis::values::{BinaryOutcome, Estimand, PairedShares};
+use crate::analysis::described::repeats::Repeats;
+use crate::analysis::paired::paired_table::{PairedCounts, PairedTable};
+use crate::analysis::paired::proportion::proportion_intervals;
+use crate::analysis::paired::signed_rank::{SignedRank, ZeroMethod};
+use crate::analysis::values::binary::{BinaryOutcome, Estimand, PairedShares};
+use crate::analysis::values::numbers::PairedNumbers;
 
 /// The results of slots of tasks.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -3,9 +3,11 @@ use serde::Serialize;
 
 use super::Settings;
 use super::resampling::ClaimRow;
-use crate::analysis::bootstrap::Resampled;
-use crate::analysis::claims::{FalseClaims, SlotClaim, claim_table, false_claim_conditional};
-use crate::analysis::comparison::{ArmRuns, Comparison, Run};
+use crate::analysis::described::claims::{
+    FalseClaims, SlotClaim, claim_table, false_claim_conditional,
+};
+use crate::analysis::resampling::bootstrap::Resampled;
+use crate::analysis::values::comparison::{ArmRuns, Comparison, Run};
 
 /// False claims over claims per arm, and their difference over resampled tasks.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -2,12 +2,14 @@
 use serde::Serialize;
 
 use super::{Settings, slots_do_not_fit};
-use crate::analysis::bootstrap::{Quadrants, Resampled};
-use crate::analysis::comparison::{Comparison, Measure};
-use crate::analysis::cost_effectiveness::{CostEffectiveness, CostTask, cost_effectiveness};
-use crate::analysis::defect::Defect;
-use crate::analysis::numbers::PairedNumbers;
-use crate::analysis::values::BinaryOutcome;
+use crate::analysis::described::cost_effectiveness::{
+    CostEffectiveness, CostTask, benefit_rows, cost_effectiveness,
+};
+use crate::analysis::resampling::bootstrap::{Acceptability, Quadrants, Resampled};
+use crate::analysis::tables::defect::Defect;
+use crate::analysis::values::binary::BinaryOutcome;
+use crate::analysis::values::comparison::{Comparison, Measure};
+use crate::analysis::values::numbers::PairedNumbers;
 
 /// Cost and effect of the tasks with a cost in each arm.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -19,6 +21,10 @@ pub struct CostResults {
     pub cost_per_resolved_ratio_bootstrap: Resampled,
     /// The quadrants of effect and cost, over resampled tasks.
     pub quadrants_bootstrap: Quadrants,
+    /// How often the net benefit is above 0, over resampled tasks, or clusters where there are any.
+    /// It stands beside the results, whose keys are those of the reference files.
+    #[serde(skip)]
+    pub acceptability: Acceptability,
 }
 
 impl CostResults {
@@ -54,6 +60,12 @@ impl CostResults {
             ),
             quadrants_bootstrap: resampling
                 .quadrants("cost_effectiveness.quadrants_bootstrap", &tasks),
+            acceptability: resampling.acceptability(
+                "cost_effectiveness.acceptability",
+                &benefit_rows(&tasks, comparison.repeats),
+                clusters,
+                lambdas,
+            ),
         }))
     }
 }

@@ -2,15 +2,15 @@
 use serde::Serialize;
 
 use super::{Settings, slots_do_not_fit};
-use crate::analysis::bootstrap::Resampled;
-use crate::analysis::comparison::{Comparison, Measure};
-use crate::analysis::defect::Defect;
-use crate::analysis::mean::Mean;
-use crate::analysis::numbers::{NumericOutcome, PairedNumbers};
-use crate::analysis::quantiles::Quantiles;
-use crate::analysis::ratio::Ratio;
-use crate::analysis::sign_flip_monte_carlo::SignFlipMonteCarlo;
-use crate::analysis::signed_rank::{SignedRank, ZeroMethod};
+use crate::analysis::means::mean::Mean;
+use crate::analysis::means::ratio::MeanRatio;
+use crate::analysis::numerics::quantiles::Quantiles;
+use crate::analysis::paired::sign_flip_monte_carlo::SignFlipMonteCarlo;
+use crate::analysis::paired::signed_rank::{SignedRank, ZeroMethod};
+use crate::analysis::resampling::bootstrap::Resampled;
+use crate::analysis::tables::defect::Defect;
+use crate::analysis::values::comparison::{Comparison, Measure};
+use crate::analysis::values::numbers::{NumericOutcome, PairedNumbers};
 
 /// A measure of the runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -65,7 +65,7 @@ pub struct NumericEffect {
     /// The mean of treatment minus reference.
     pub diff: Mean,
     /// The ratio of the means, and the typical ratio of a task.
-    pub ratio: Ratio,
+    pub ratio: MeanRatio,
 }
 
 impl MeasureResults {
@@ -130,7 +130,7 @@ impl NumericEffect {
             b: Quantiles::new(&pairs.treatment),
             d: Quantiles::new(&pairs.differences),
             diff: Mean::of_values(&pairs.differences, pairs.clusters.as_deref(), alpha),
-            ratio: Ratio::new(&pairs.reference, &pairs.treatment, alpha),
+            ratio: MeanRatio::new(&pairs.reference, &pairs.treatment, alpha),
         }
     }
 }

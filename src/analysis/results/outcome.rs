@@ -2,18 +2,20 @@
 use serde::Serialize;
 
 use super::Settings;
-use crate::analysis::bootstrap::{ClusterExact, Resampled, TaskIdeal, cluster_exact, task_ideal};
-use crate::analysis::confidence_sequence::{EmpiricalBernstein, prpl_eb};
-use crate::analysis::equivalence::Equivalence;
-use crate::analysis::evalue::{SignEvalue, sign_evalue};
-use crate::analysis::mean::{Mean, StandardError};
+use crate::analysis::means::equivalence::Equivalence;
+use crate::analysis::means::mean::{Mean, StandardError};
+use crate::analysis::paired::sign_flip::SignFlip;
+use crate::analysis::paired::signed_rank::{SignedRank, ZeroMethod};
+use crate::analysis::resampling::bootstrap::{
+    ClusterExact, Resampled, TaskIdeal, cluster_exact, task_ideal,
+};
+use crate::analysis::sequential::confidence_sequence::{EmpiricalBernstein, prpl_eb};
+use crate::analysis::sequential::evalue::{SignEvalue, sign_evalue};
 use crate::analysis::sequential::{
     Differences, LookSummary, SequentialDesign, SequentialLook, Sided, Spending, UnderRun,
     look_summaries, sequential_looks,
 };
-use crate::analysis::sign_flip::SignFlip;
-use crate::analysis::signed_rank::{SignedRank, ZeroMethod};
-use crate::analysis::values::{BinaryOutcome, Estimand, PairedShares};
+use crate::analysis::values::binary::{BinaryOutcome, Estimand, PairedShares};
 use crate::analysis::{Flag, Keyed, Lattice};
 
 /// A binary outcome under every estimand.

@@ -4,18 +4,18 @@
 //! `cost_usd.ratio_bootstrap_task`, so anyone can recompute it from the registration.
 use std::num::{NonZeroU64, NonZeroUsize};
 
-use crate::analysis::bootstrap::{
-    Plan, Quadrants, Resampled, cluster_rows, difference_of_rates, quadrants, quotient,
-    ratio_of_rates, resample,
+use crate::analysis::described::cost_effectiveness::{CostTask, benefit_rows, cost_rows};
+use crate::analysis::paired::sign_flip_monte_carlo::SignFlipMonteCarlo;
+use crate::analysis::resampling::bootstrap::{
+    Acceptability, Plan, Quadrants, Resampled, acceptability, cluster_rows, difference_of_rates,
+    quadrants, quotient, ratio_of_rates, resample,
 };
-use crate::analysis::cost_effectiveness::CostTask;
-use crate::analysis::numbers::PairedNumbers;
-use crate::analysis::sign_flip_monte_carlo::SignFlipMonteCarlo;
-use crate::analysis::stream::Streams;
-use crate::analysis::values::PairedShares;
+use crate::analysis::resampling::stream::Streams;
+use crate::analysis::values::binary::PairedShares;
+use crate::analysis::values::numbers::PairedNumbers;
 
 /// How Monte Carlo blocks are computed. No result depends on `threads`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct Resampling<'a> {
     /// The registration hash, in hexadecimal.
     pub registration_hash: &'a str,
@@ -23,6 +23,8 @@ pub struct Resampling<'a> {
     pub resamples: NonZeroU64,
     /// The most threads to use.
     pub threads: NonZeroUsize,
+    /// Is told the path of a block before it is drawn.
+    pub begin: fn(&str),
 }
 
 /// False claims and claims of a task in the treatment and the reference.
@@ -30,6 +32,7 @@ pub(super) type ClaimRow = [f64; 4];
 
 impl Resampling<'_> {
     fn draw<T>(&self, path: &str, compute: impl FnOnce(Plan<'_>) -> T) -> T {
+        (self.begin)(path);
         let streams = Streams::new(self.registration_hash, path);
         compute(Plan {
             streams: &streams,
@@ -75,6 +78,7 @@ impl Resampling<'_> {
 
     /// Draws signs for the mean difference of numbers.
     pub(super) fn sign_flip(&self, path: &str, pairs: &PairedNumbers) -> SignFlipMonteCarlo {
+        (self.begin)(path);
         let streams = Streams::new(self.registration_hash, path);
         SignFlipMonteCarlo::of_values(&pairs.differences, self.resamples, &streams)
     }
@@ -93,26 +97,28 @@ impl Resampling<'_> {
         tasks: &[CostTask],
         alpha: f64,
     ) -> Resampled {
-        let row = |task: &CostTask| {
-            [
-                task.cost_b,
-                task.successes_b as f64,
-                task.cost_a,
-                task.successes_a as f64,
-            ]
-        };
-        let rows: Vec<[f64; 4]> = tasks.iter().map(row).collect();
+        let rows = cost_rows(tasks);
         self.draw(path, |plan| resample(&rows, ratio_of_rates, alpha, plan))
     }
 
     /// Draws tasks for the quadrants of effect and cost.
     pub(super) fn quadrants(&self, path: &str, tasks: &[CostTask]) -> Quadrants {
-        let row = |task: &CostTask| {
-            let effect = task.successes_b as f64 - task.successes_a as f64;
-            [effect, task.cost_b - task.cost_a]
-        };
-        let rows: Vec<[f64; 2]> = tasks.iter().map(row).collect();
+        // What a success is worth is of no account here.
+        let rows = benefit_rows(tasks, 1);
         self.draw(path, |plan| quadrants(&rows, plan))
+    }
+
+    /// Draws tasks, or clusters where there are any, for the acceptability curve.
+    pub(super) fn acceptability(
+        &self,
+        path: &str,
+        rows: &[[f64; 2]],
+        clusters: Option<&[usize]>,
+        worths: &[f64],
+    ) -> Acceptability {
+        let units = clusters.and_then(|clusters| cluster_rows(rows, clusters));
+        let units = units.as_deref().unwrap_or(rows);
+        self.draw(path, |plan| acceptability(units, worths, plan))
     }
 }
 

@@ -1,9 +1,9 @@
 //! Paired tables of tasks, and the rates of the arms when every task has one slot.
 use serde::Serialize;
 
-use crate::analysis::paired_table::{PairedCounts, PairedTable, Reduction};
-use crate::analysis::proportion::{ProportionIntervals, proportion_intervals};
-use crate::analysis::values::BinaryOutcome;
+use crate::analysis::paired::paired_table::{PairedCounts, PairedTable, Reduction};
+use crate::analysis::paired::proportion::{ProportionIntervals, proportion_intervals};
+use crate::analysis::values::binary::BinaryOutcome;
 
 /// McNemar's table of tasks: `single` with one slot per task, else one table per reduction.
 #[derive(Clone, Debug, PartialEq, Serialize)]

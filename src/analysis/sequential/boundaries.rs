@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::spending::Spending;
 use super::walk::{Exit, Walk, Z_MAX};
 use crate::analysis::Flag;
-use crate::analysis::special::{normal_quantile, normal_sf};
+use crate::analysis::numerics::special::{normal_quantile, normal_sf};
 
 /// How many looks a design may have.
 pub const LOOKS_MAX: usize = 50;

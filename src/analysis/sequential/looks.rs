@@ -5,10 +5,10 @@ use serde::Serialize;
 use super::boundaries::{SequentialDesign, Sided, boundaries};
 use crate::analysis::Flag;
 use crate::analysis::keyed::Keyed;
-use crate::analysis::lattice::Lattice;
-use crate::analysis::mean::{Mean, StandardError, probability, t_critical};
-use crate::analysis::sign_flip::SignFlip;
-use crate::analysis::special::t_sf;
+use crate::analysis::means::mean::{Mean, StandardError, probability, t_critical};
+use crate::analysis::numerics::lattice::Lattice;
+use crate::analysis::numerics::special::t_sf;
+use crate::analysis::paired::sign_flip::SignFlip;
 
 /// The differences of the closed tasks, in draw order.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -6,6 +6,8 @@
 //! symmetric and for efficacy only.
 
 mod boundaries;
+pub mod confidence_sequence;
+pub mod evalue;
 mod looks;
 mod power;
 mod spending;

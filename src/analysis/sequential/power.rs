@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::boundaries::{Boundaries, SequentialDesign, Sided, Solved, solve};
 use super::spending::Spending;
 use crate::analysis::Flag;
-use crate::analysis::special::normal_quantile;
+use crate::analysis::numerics::special::normal_quantile;
 
 // A drift beyond it would ask for an information the design cannot mean.
 const DRIFT_MAX: f64 = 1e100;

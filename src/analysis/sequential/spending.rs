@@ -2,7 +2,7 @@
 
 use std::f64::consts::E;
 
-use crate::analysis::special::{normal_quantile, normal_sf};
+use crate::analysis::numerics::special::{normal_quantile, normal_sf};
 
 /// Names a spending function (Lan and DeMets 1983); each acts on one side's alpha.
 #[derive(Clone, Copy, Debug, PartialEq)]

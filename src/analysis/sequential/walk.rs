@@ -9,8 +9,8 @@
 //! Under a drift the densities are those of no effect, times a likelihood ratio, so one walk
 //! serves every drift.
 
-use crate::analysis::quadrature::{Node, gauss_legendre, panels};
-use crate::analysis::special::normal_sf;
+use crate::analysis::numerics::quadrature::{Node, gauss_legendre, panels};
+use crate::analysis::numerics::special::normal_sf;
 
 /// The largest statistic that is looked at: its tail of 1e-307 is still a normal double.
 pub(super) const Z_MAX: f64 = 37.5;

@@ -112,6 +112,5 @@ fn seen(rules: &Rules, slot: &plan::Slot, run: Option<&Run>) -> Slot {
         reason: None,
         values: rules.protocol().outcomes.iter().map(value).collect(),
         wall: None,
-        cost: None,
     }
 }

@@ -1,14 +1,17 @@
 //! Checks that the analysis names what exists and can work, and writes its defaults out.
 
+use std::num::NonZeroU32;
+
 use super::Checker;
 use super::comparison::{INTERVAL, Slip, TEST, cluster_of, is_binary, slips};
+use super::comparison_defaults::{primary_of, secondary_of};
 use super::few_tasks::planned_units;
-use super::literals::exact;
 use crate::protocol::defect::{Code, Defect, Place};
 use crate::protocol::draft::{self, Draft};
 use crate::protocol::frame::{self, Task};
 use crate::protocol::model::{
-    Analysis, Cluster, Comparison, Interval, Looks, Multiplicity, Objective, Secondary,
+    Alternative, Analysis, Cluster, Comparison, Gate, Inference, Interval, Looks, Multiplicity,
+    Objective, Secondary, UnderRun,
 };
 use crate::protocol::source::child;
 use crate::units::{Ratio, Share};
@@ -18,6 +21,9 @@ const ALPHA: Share = Share { num: 1, den: 20 };
 
 /// The largest share of missing slots where none is given.
 const MISSING_SHARE_MAX: Share = Share { num: 1, den: 10 };
+
+/// How many resamples a resampling method takes where nothing is said.
+const RESAMPLES: NonZeroU32 = NonZeroU32::new(9_999).unwrap();
 
 /// The most looks whose level can be shared.
 const LOOKS_MAX: usize = 50;
@@ -45,9 +51,10 @@ impl Checker<'_> {
         self.multiplicity(given);
         let alpha = given.alpha;
         let alpha = alpha.and_then(|alpha| self.exact("/analysis/alpha", alpha));
+        let resamples = given.resamples.and_then(NonZeroU32::new);
         let share = given.missing_share_max.as_ref();
         let missing_share_max = self.share("/analysis/missing_share_max", share);
-        let primary = primary_of(&given.primary);
+        let primary = primary_of(draft, given);
         let slips = self.primary(draft, given, &primary);
         let secondary = self.secondaries(draft, given, &primary, &slips);
         let descriptive = given.descriptive.as_ref();
@@ -56,8 +63,8 @@ impl Checker<'_> {
             treatments: given.treatments.iter().map(|arm| arm.0.clone()).collect(),
             alpha: alpha.unwrap_or(ALPHA),
             cluster: self.cluster(draft, given, tasks),
-            inference: given.inference,
-            resamples: given.resamples,
+            inference: given.inference.unwrap_or(Inference::TasksSampled),
+            resamples: resamples.unwrap_or(RESAMPLES),
             missing_share_max: missing_share_max.unwrap_or(MISSING_SHARE_MAX),
             seal: given.seal.unwrap_or(true),
             primary,
@@ -82,6 +89,7 @@ impl Checker<'_> {
         let place = Place::Value(child(table, "outcome"));
         self.known_outcome(draft, place, &primary.outcome);
         self.asked_margin(draft, table, primary, analysis.primary.margin);
+        self.asked_direction(table, primary, analysis.primary.alternative);
         let slips = slips(draft, analysis, primary);
         for slip in &slips {
             self.refuse(
@@ -119,7 +127,7 @@ impl Checker<'_> {
         given
             .map(|(i, given)| {
                 let table = format!("/analysis/secondary/{i}");
-                let comparison = secondary_of(given, primary);
+                let comparison = secondary_of(draft, analysis, given, primary);
                 self.secondary(draft, analysis, &table, given, &comparison, of_primary);
                 Secondary {
                     id: given.id.0.clone(),
@@ -144,6 +152,7 @@ impl Checker<'_> {
         if given.objective.is_some() || given.margin.is_some() {
             self.asked_margin(draft, table, comparison, given.margin);
         }
+        self.asked_direction(table, comparison, given.alternative);
         let is_given = |key| match key {
             TEST => given.test.is_some(),
             INTERVAL => given.interval.is_some(),
@@ -267,8 +276,8 @@ impl Checker<'_> {
         Looks {
             fractions,
             spending: given.spending,
-            under_run: given.under_run,
-            evalue: given.evalue,
+            under_run: given.under_run.unwrap_or(UnderRun::SpendToT),
+            evalue: given.evalue.unwrap_or(false),
         }
     }
 
@@ -317,10 +326,9 @@ impl Checker<'_> {
         drawn: &[usize],
     ) {
         let resampled = analysis.filter(|analysis| {
-            let interval = analysis.primary.interval;
             matches!(
-                interval,
-                Some(Interval::BootstrapPercentile | Interval::BootstrapBca)
+                analysis.primary.interval,
+                Interval::BootstrapPercentile | Interval::BootstrapBca
             )
         });
         let units = resampled.and_then(|analysis| planned_units(draft, analysis, tasks, drawn));
@@ -330,6 +338,17 @@ impl Checker<'_> {
                 "a bootstrap of {units} units makes intervals that are too short; use t_cr2, or draw at least {RESAMPLED_UNITS_MIN}"
             );
             self.refuse(Code::Analysis, place, message);
+        }
+    }
+
+    /// Refuses a direction where the objective has its own; `given` is as the table itself has it.
+    fn asked_direction(&mut self, table: &str, asked: &Comparison, given: Option<Alternative>) {
+        if given.is_some() && asked.objective != Objective::Superiority {
+            self.refuse(
+                Code::Analysis,
+                Place::Value(format!("{table}/alternative")),
+                "this objective says itself in which direction the test looks; leave `alternative` out",
+            );
         }
     }
 
@@ -375,39 +394,9 @@ fn are_too_close(looks: &[Share]) -> bool {
         < at_scaled
 }
 
-/// Returns the comparison that decides; a margin that cannot be read is told elsewhere.
-fn primary_of(given: &draft::Comparison) -> Comparison {
-    Comparison {
-        outcome: given.outcome.0.clone(),
-        estimand: given.estimand,
-        effect: given.effect,
-        test: given.test,
-        interval: given.interval,
-        alternative: given.alternative,
-        objective: given.objective,
-        margin: given.margin.and_then(exact),
-    }
-}
-
-/// Returns a further comparison; what it leaves out is the primary's.
-fn secondary_of(given: &draft::Secondary, primary: &Comparison) -> Comparison {
-    // One that is to show something else does not take the primary's margin.
-    let inherited = given.objective.is_none().then_some(primary.margin);
-    Comparison {
-        outcome: given.outcome.0.clone(),
-        estimand: given.estimand.unwrap_or(primary.estimand),
-        effect: given.effect.or(primary.effect),
-        test: given.test.unwrap_or(primary.test),
-        interval: given.interval.or(primary.interval),
-        alternative: given.alternative.or(primary.alternative),
-        objective: given.objective.unwrap_or(primary.objective),
-        margin: given.margin.and_then(exact).or(inherited.flatten()),
-    }
-}
-
 fn multiplicity_of(given: &draft::Multiplicity) -> Multiplicity {
     Multiplicity {
         method: given.method,
-        gate: given.gate,
+        gate: given.gate.unwrap_or(Gate::Primary),
     }
 }

@@ -43,18 +43,18 @@ fn interval_slip(
     analysis: &draft::Analysis,
     asked: &Comparison,
 ) -> Option<&'static str> {
-    let clustered = cluster_of(analysis).field().is_some();
-    let difference = matches!(asked.effect, None | Some(Effect::PairedDiff));
-    let binary = is_binary(draft, &asked.outcome);
-    let fits_pairs = binary && difference && !clustered && draft.repeats() == 1;
-    match asked.interval? {
-        Interval::Tango | Interval::Newcombe | Interval::AgrestiMin if !fits_pairs => Some(
-            "this interval is for the difference of a binary outcome with one repeat and no cluster; use t_cr2",
-        ),
-        Interval::Fieller if asked.effect != Some(Effect::RatioOfMeans) => {
+    match asked.interval {
+        Interval::Tango | Interval::Newcombe | Interval::AgrestiMin
+            if !fits_pairs(draft, analysis, asked) =>
+        {
+            Some(
+                "this interval is for the difference of a binary outcome with one repeat and no cluster; use t_cr2",
+            )
+        }
+        Interval::Fieller if asked.effect != Effect::RatioOfMeans => {
             Some("a Fieller interval is for effect = \"ratio_of_means\"")
         }
-        Interval::Fieller if clustered => {
+        Interval::Fieller if is_clustered(analysis) => {
             Some("a Fieller interval takes tasks for unrelated; with `cluster` use t_cr2")
         }
         _ => None,
@@ -63,8 +63,8 @@ fn interval_slip(
 
 /// Says why an effect cannot be computed from what it is asked of.
 fn effect_slip(draft: &Draft, asked: &Comparison) -> Option<&'static str> {
-    let geometric = asked.effect == Some(Effect::GeometricRatio);
-    let ratio = geometric || asked.effect == Some(Effect::RatioOfMeans);
+    let geometric = asked.effect == Effect::GeometricRatio;
+    let ratio = geometric || asked.effect == Effect::RatioOfMeans;
     if ratio && asked.objective != Objective::Superiority {
         Some("a margin is a difference in the outcome's unit; for this objective use paired_diff")
     } else if geometric && is_binary(draft, &asked.outcome) {
@@ -94,7 +94,7 @@ fn test_slip(draft: &Draft, analysis: &draft::Analysis, asked: &Comparison) -> O
             "a sign flip of numbers is drawn in both directions; for one direction use t_cr2"
                 .to_owned(),
         )
-    } else if paired && cluster_of(analysis).field().is_some() {
+    } else if paired && is_clustered(analysis) {
         Some(
             "this test takes tasks for unrelated; with `cluster` use t_cr2 or sign_flip".to_owned(),
         )
@@ -105,11 +105,19 @@ fn test_slip(draft: &Draft, analysis: &draft::Analysis, asked: &Comparison) -> O
 
 /// Returns whether a hypothesis has one side.
 fn looks_one_way(asked: &Comparison) -> bool {
-    let one_sided = matches!(
-        asked.alternative,
-        Some(Alternative::Greater | Alternative::Less)
-    );
-    one_sided || asked.objective != Objective::Superiority
+    asked.alternative != Alternative::TwoSided || asked.objective != Objective::Superiority
+}
+
+/// Returns whether a comparison is one of paired shares: of a binary outcome, with one repeat and no cluster.
+pub(super) fn fits_pairs(draft: &Draft, analysis: &draft::Analysis, asked: &Comparison) -> bool {
+    let binary = is_binary(draft, &asked.outcome);
+    let difference = asked.effect == Effect::PairedDiff;
+    binary && difference && !is_clustered(analysis) && draft.repeats() == 1
+}
+
+/// Returns whether some tasks are related.
+pub(super) fn is_clustered(analysis: &draft::Analysis) -> bool {
+    cluster_of(analysis).field().is_some()
 }
 
 /// Returns which tasks are related.

@@ -5,7 +5,9 @@ use super::literals::exact;
 use crate::protocol::defect::{Code, Place};
 use crate::protocol::draft::{self, Draft};
 use crate::protocol::frame::Task;
-use crate::protocol::model::{CostEffectiveness, Descriptive, OutcomeKind, TimeToSuccess};
+use crate::protocol::model::{
+    Better, CostEffectiveness, Descriptive, OutcomeKind, TimeToSuccess, is_claim,
+};
 use crate::units::{Micros, Money, Ratio};
 
 impl Checker<'_> {
@@ -110,8 +112,10 @@ impl Checker<'_> {
         let primary = draft.analysis.as_ref();
         let primary = primary.map_or("", |analysis| analysis.primary.outcome.0.as_str());
         let is_success = |outcome: &draft::Outcome| {
+            let id = outcome.id.0.as_str();
+            let may_be_one = outcome.better == Better::Higher && !is_claim(id, &outcome.value.0);
             outcome.kind == OutcomeKind::Binary
-                && ["resolved", primary].contains(&outcome.id.0.as_str())
+                && (may_be_one || ["resolved", primary].contains(&id))
         };
         let successes = [
             ("pass_at", given.pass_at.is_some()),
@@ -123,7 +127,7 @@ impl Checker<'_> {
         if let (Some((key, _)), false) = (asked, draft.outcomes.iter().any(is_success)) {
             let place = Place::Key(format!("/analysis/descriptive/{key}"));
             let message = format!(
-                "`{key}` counts successes: the outcome `resolved`, or the primary one, must be binary"
+                "`{key}` counts successes: declare a binary outcome that says what one is, with better = \"higher\""
             );
             self.refuse(Code::Analysis, place, message);
         }

@@ -61,7 +61,7 @@ pub(super) fn few_tasks(
 /// test needs two units to see any spread.
 fn halvings(test: Test, primary: &Comparison, units: usize) -> Option<usize> {
     let sides = match (primary.alternative, primary.objective) {
-        (None | Some(Alternative::TwoSided), Objective::Superiority) => 1,
+        (Alternative::TwoSided, Objective::Superiority) => 1,
         _ => 0,
     };
     match test {

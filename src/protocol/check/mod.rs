@@ -11,6 +11,7 @@
 mod analysis;
 mod attempts;
 mod comparison;
+mod comparison_defaults;
 mod descriptive;
 mod design;
 mod differences;

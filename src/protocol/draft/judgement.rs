@@ -130,10 +130,11 @@ pub struct Analysis {
     pub cluster: Option<String>,
     /// What the tasks stand for. `tasks_sampled`: for more tasks like them; `tasks_fixed`: for
     /// themselves alone, and the answer is descriptive.
+    #[schemars(extend("default" = "tasks_sampled"))]
     pub inference: Option<Inference>,
     /// How many resamples a resampling method takes, from 99 to 1000000.
     #[schemars(range(min = 99, max = 1_000_000))]
-    #[schemars(extend("examples" = [9999]))]
+    #[schemars(extend("default" = 9999, "examples" = [9999]))]
     pub resamples: Option<u32>,
     /// Above this share of missing slots the verdict is `incomplete`, whatever else was found.
     #[schemars(extend("default" = 0.1, "examples" = [0.1, "1/10"]))]
@@ -178,6 +179,7 @@ pub struct Comparison {
     /// How the size of the effect is expressed. `paired_diff`: the mean difference within tasks;
     /// `ratio_of_means`: the treatment's mean as a multiple of the reference's; `geometric_ratio`:
     /// the same on a logarithmic scale.
+    #[schemars(extend("default" = "paired_diff"))]
     pub effect: Option<Effect>,
     /// Which test decides. `t_cr2`: a t test that allows for clusters; `sign_flip`: an exact test
     /// over units; `mcnemar_exact` and `mcnemar_mid`: for one repeat and a binary outcome;
@@ -186,8 +188,12 @@ pub struct Comparison {
     /// Which confidence interval is printed with the effect. `t_cr2` and `t`: by a t distribution,
     /// with and without allowance for clusters; `tango`, `newcombe` and `agresti_min`: for paired
     /// shares; `fieller`: for a ratio; `bootstrap_percentile` and `bootstrap_bca`: by resampling.
+    /// Without it: without clusters `tango` for the difference of a binary outcome with one repeat
+    /// and `fieller` for a ratio of means, else `t_cr2`.
     pub interval: Option<Interval>,
-    /// In which direction the test looks: `two_sided`, or for one side `greater` or `less`.
+    /// In which direction a test of superiority looks: `two_sided`, or for one side `greater` or
+    /// `less`. The other objectives say it themselves.
+    #[schemars(extend("default" = "two_sided"))]
     pub alternative: Option<Alternative>,
     /// What is to be shown. `superiority`: that there is a difference; `non_inferiority`: that the
     /// treatment is not worse by the margin; `equivalence`: that the difference lies within the
@@ -215,9 +221,10 @@ pub struct Secondary {
     pub effect: Option<Effect>,
     /// Which test is made; without it, as in the primary.
     pub test: Option<Test>,
-    /// Which confidence interval is printed; without it, as in the primary.
+    /// Which confidence interval is printed; without it, as in the primary, or where that names
+    /// none, what is the default of an interval there.
     pub interval: Option<Interval>,
-    /// In which direction the test looks; without it, as in the primary.
+    /// In which direction a test of superiority looks; without it, as in the primary.
     pub alternative: Option<Alternative>,
     /// What is to be shown; without it, as in the primary.
     pub objective: Option<Objective>,
@@ -268,6 +275,7 @@ pub struct Multiplicity {
     /// treatments their primaries.
     pub method: MultiplicityMethod,
     /// What must hold before secondary tests count: that the `primary` one rejects, or `none`.
+    #[schemars(extend("default" = "primary"))]
     pub gate: Option<Gate>,
 }
 
@@ -286,8 +294,10 @@ pub struct Looks {
     pub spending: Spending,
     /// What happens to unspent level when the study ends early. `spend_to_t`: it stays unspent;
     /// `spend_all`: the last look gets it.
+    #[schemars(extend("default" = "spend_to_t"))]
     pub under_run: Option<UnderRun>,
     /// Whether an e-value is kept beside the looks.
+    #[schemars(extend("default" = false))]
     pub evalue: Option<bool>,
 }
 

@@ -1,5 +1,7 @@
 //! How the answer is computed from the outcomes.
 
+use std::num::NonZeroU32;
+
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -21,9 +23,9 @@ pub struct Analysis {
     /// Which tasks are related.
     pub cluster: Cluster,
     /// What the tasks stand for.
-    pub inference: Option<Inference>,
+    pub inference: Inference,
     /// How many resamples a resampling method takes.
-    pub resamples: Option<u32>,
+    pub resamples: NonZeroU32,
     /// Above which share of missing slots the verdict is `incomplete`.
     pub missing_share_max: Share,
     /// Whether outcomes by arm are sealed until the study has ended.
@@ -69,13 +71,13 @@ pub struct Comparison {
     /// Over which slots it goes.
     pub estimand: Estimand,
     /// How the size of the effect is expressed.
-    pub effect: Option<Effect>,
+    pub effect: Effect,
     /// Which test is made.
     pub test: Test,
     /// Which confidence interval is printed.
-    pub interval: Option<Interval>,
+    pub interval: Interval,
     /// In which direction the test looks.
-    pub alternative: Option<Alternative>,
+    pub alternative: Alternative,
     /// What is to be shown.
     pub objective: Objective,
     /// The largest difference that does not matter, in the outcome's unit.
@@ -99,7 +101,7 @@ pub struct Multiplicity {
     /// How the level is shared over the family of tests.
     pub method: MultiplicityMethod,
     /// What must hold before secondary tests count.
-    pub gate: Option<Gate>,
+    pub gate: Gate,
 }
 
 /// Looks at the data before its end.
@@ -111,9 +113,9 @@ pub struct Looks {
     /// How the level is spent over the looks.
     pub spending: Spending,
     /// What happens to unspent level when the study ends early.
-    pub under_run: Option<UnderRun>,
+    pub under_run: UnderRun,
     /// Whether an e-value is kept beside the looks.
-    pub evalue: Option<bool>,
+    pub evalue: bool,
 }
 
 impl Looks {

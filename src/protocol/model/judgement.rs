@@ -40,6 +40,18 @@ pub struct Outcome {
     pub missing: Option<u8>,
 }
 
+impl Outcome {
+    /// Returns whether it is what the arm claims.
+    pub fn is_claim(&self) -> bool {
+        is_claim(&self.id, &self.value)
+    }
+}
+
+/// Returns whether an outcome is what the arm claims: by its name, or by what it is computed from.
+pub fn is_claim(id: &str, value: &str) -> bool {
+    id == "claimed" || value.trim() == "claim.done"
+}
+
 /// When an ended run is not scored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

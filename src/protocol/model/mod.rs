@@ -18,6 +18,7 @@ pub use judgement::*;
 pub use rules::*;
 
 use std::collections::BTreeMap;
+use std::iter;
 
 use serde::{Deserialize, Serialize};
 
@@ -111,21 +112,28 @@ impl Protocol {
         self.analysis.as_ref().is_none_or(|analysis| analysis.seal)
     }
 
-    /// Returns the outcome that counts as a success: the one that is called `resolved`, else the primary one, if
-    /// it is binary.
+    /// Returns the outcome that says what a success is: the one that is called `resolved`; else the first one that is
+    /// binary, better where it is true, and no claim, of the primary comparison, the secondary ones, and all; else that
+    /// of the primary comparison, if it is binary.
     pub fn success(&self) -> Option<&Outcome> {
-        let primary = self.analysis.as_ref().map(|analysis| &analysis.primary);
         let binary = |outcome: &&Outcome| outcome.kind == OutcomeKind::Binary;
+        let comparisons = self.analysis.iter().flat_map(|analysis| {
+            let others = analysis.secondary.iter().map(|one| &one.comparison);
+            iter::once(&analysis.primary).chain(others)
+        });
+        let compared = comparisons.filter_map(|one| self.outcome(&one.outcome));
+        let primary = compared.clone().next();
+        let mut all = compared.chain(&self.outcomes).filter(binary);
         let named = self.outcome("resolved").filter(binary);
-        named.or_else(|| self.outcome(&primary?.outcome).filter(binary))
+        named
+            .or_else(|| all.find(|one| one.better == Better::Higher && !one.is_claim()))
+            .or_else(|| primary.filter(binary))
     }
 
     /// Returns the outcome that says whether the arm claims a success: the one that is called `claimed`, else the
     /// one whose value is what it claims.
     pub fn claimed(&self) -> Option<&Outcome> {
-        let claims = |outcome: &&Outcome| {
-            outcome.kind == OutcomeKind::Binary && outcome.value.trim() == "claim.done"
-        };
+        let claims = |outcome: &&Outcome| outcome.kind == OutcomeKind::Binary && outcome.is_claim();
         let named = self.outcome("claimed");
         named.or_else(|| self.outcomes.iter().find(claims))
     }

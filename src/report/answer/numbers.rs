@@ -4,22 +4,22 @@
     reason = "what is shown is rounded, never decided upon"
 )]
 
-use crate::analysis::registered::answer::Compared;
+use crate::analysis::registered::answer::AnsweredComparison;
 use crate::protocol::model::{Effect, OutcomeKind};
 
 /// Writes a share in per cent with one decimal.
-pub(super) fn percent(share: f64) -> String {
+pub(in crate::report) fn percent(share: f64) -> String {
     format!("{} %", hundredths(share))
 }
 
 /// Writes a share in hundredths with one decimal, rounded half away from 0.
-pub fn hundredths(share: f64) -> String {
+pub(in crate::report) fn hundredths(share: f64) -> String {
     // Adding 0 makes -0 a 0.
     format!("{:.1}", (share * 1000.0).round() / 10.0 + 0.0)
 }
 
 /// Writes a p with two significant digits.
-pub fn p_value(p: f64) -> String {
+pub(in crate::report) fn p_value(p: f64) -> String {
     if p < 0.0001 {
         return "p < 0.0001".to_owned();
     }
@@ -27,7 +27,7 @@ pub fn p_value(p: f64) -> String {
 }
 
 /// Writes a number with so many significant digits, without an exponent where it would not help.
-pub fn rounded(number: f64, digits: usize) -> String {
+pub(in crate::report) fn rounded(number: f64, digits: usize) -> String {
     if number == 0.0 {
         return "0".to_owned();
     }
@@ -51,7 +51,7 @@ pub(super) enum Scale {
 }
 
 impl Scale {
-    pub(super) fn of(compared: &Compared) -> Self {
+    pub(super) fn of(compared: &AnsweredComparison) -> Self {
         match (compared.effect, compared.kind) {
             (Effect::RatioOfMeans | Effect::GeometricRatio, _) => Self::Times,
             (Effect::PairedDiff, OutcomeKind::Binary) => Self::Points,

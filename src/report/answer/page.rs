@@ -1,13 +1,16 @@
 //! The page, section by section.
 
+use super::described;
 use super::numbers::{Scale, p_value, percent, rounded};
 use super::sentence::{conclusion, effect, level, sentence};
 use crate::analysis::registered::answer::{
-    Answer, ArmDescribed, ArmFlow, Compared, LookTable, PairDescribed, Row, Tipping,
+    Answer, AnsweredComparison, ArmFlow, LookTable, Row, Tipping,
 };
 use crate::protocol::model::Protocol;
 use crate::record::entry::Head;
-use crate::units::{Digest, Micros, Money};
+use crate::report::explain::decimal;
+use crate::report::layout::{heading, line, wrapped};
+use crate::units::Digest;
 
 /// Of which study an answer is.
 pub struct Study<'a> {
@@ -33,9 +36,6 @@ pub struct Conduct {
     pub stopped: Option<String>,
 }
 
-/// How wide a paragraph is.
-const WIDTH: usize = 78;
-
 /// Returns the page.
 pub fn page(study: &Study<'_>, answer: &Answer, conduct: &Conduct) -> String {
     let mut page = paragraph(answer);
@@ -49,12 +49,8 @@ pub fn page(study: &Study<'_>, answer: &Answer, conduct: &Conduct) -> String {
     for table in &answer.looks {
         looks(&mut page, answer, table);
     }
-    for arm in &answer.arms {
-        described(&mut page, arm);
-    }
-    for pair in &answer.described {
-        pairs(&mut page, answer, pair);
-    }
+    described::tasks(&mut page, answer);
+    described::cost_and_time(&mut page, answer);
     conducted(&mut page, conduct);
     methods(&mut page, study, answer);
     page
@@ -65,40 +61,6 @@ pub fn paragraph(answer: &Answer) -> String {
     let mut text = String::new();
     wrapped(&mut text, "answer", &sentence(answer));
     text
-}
-
-/// Writes a heading of one line.
-fn heading(page: &mut String, word: &str, text: &str) {
-    if !page.is_empty() {
-        page.push('\n');
-    }
-    page.push_str(&format!("{word:<11} {text}\n"));
-}
-
-/// Writes a line below a heading.
-fn line(page: &mut String, name: &str, text: &str) {
-    page.push_str(format!("  {name:<24} {text}").trim_end());
-    page.push('\n');
-}
-
-/// Writes a paragraph, wrapped between words.
-fn wrapped(page: &mut String, word: &str, text: &str) {
-    let mut lines: Vec<String> = vec![String::new()];
-    for part in text.split_whitespace() {
-        let room = WIDTH - 12;
-        match lines.last_mut() {
-            Some(last) if last.is_empty() => last.push_str(part),
-            Some(last) if last.chars().count() + 1 + part.chars().count() <= room => {
-                last.push(' ');
-                last.push_str(part);
-            }
-            _ => lines.push(part.to_owned()),
-        }
-    }
-    for (i, text) in lines.iter().enumerate() {
-        let word = if i == 0 { word } else { "" };
-        page.push_str(&format!("{word:<11} {text}\n"));
-    }
 }
 
 fn flow(page: &mut String, answer: &Answer) {
@@ -140,26 +102,13 @@ fn arm_flow(arm: &ArmFlow) -> String {
         true => String::new(),
         false => format!(" ({})", causes.join(", ")),
     };
-    let exposure = &arm.exposure;
-    let time = exposure.milliseconds.map(|time| {
-        let time = Micros(time.saturating_mul(1000));
-        format!("; {time} in {} runs", exposure.timed)
-    });
-    let cost = exposure
-        .micro_dollars
-        .map(|cost| format!("; {} in {} runs", Money(cost), exposure.priced));
     format!(
-        "{} slots: {} scored, {} unjudged{causes}, {} open{}{}",
-        arm.slots,
-        arm.scored,
-        arm.unjudged,
-        arm.open,
-        time.unwrap_or_default(),
-        cost.unwrap_or_default()
+        "{} slots: {} scored, {} unjudged{causes}, {} open",
+        arm.slots, arm.scored, arm.unjudged, arm.open
     )
 }
 
-fn comparison(page: &mut String, answer: &Answer, compared: &Compared) {
+fn comparison(page: &mut String, answer: &Answer, compared: &AnsweredComparison) {
     page.push('\n');
     wrapped(page, &compared.id, &effect(answer, compared));
     let said = conclusion(answer, compared);
@@ -191,7 +140,7 @@ fn comparison(page: &mut String, answer: &Answer, compared: &Compared) {
     }
 }
 
-fn sensitivity(compared: &Compared, row: &Row) -> String {
+fn sensitivity(compared: &AnsweredComparison, row: &Row) -> String {
     let scale = Scale::of(compared);
     let estimate = row.result.estimate.map(|value| scale.effect(value));
     let interval = row.result.ci.map(|[low, high]| {
@@ -246,96 +195,6 @@ fn looks(page: &mut String, answer: &Answer, table: &LookTable) {
     }
 }
 
-fn described(page: &mut String, arm: &ArmDescribed) {
-    heading(page, "arm", &arm.arm);
-    for outcome in &arm.outcomes {
-        let text = match (&outcome.count, &outcome.quantiles) {
-            (Some(count), _) => format!("{count} of {} known", outcome.known),
-            (None, Some(quantiles)) => {
-                let shown = |value: Option<f64>| {
-                    value.map_or_else(|| "-".to_owned(), |value| rounded(value, 4))
-                };
-                format!(
-                    "median {} (quarters {} and {}) of {} known",
-                    shown(quantiles.median),
-                    shown(quantiles.q25),
-                    shown(quantiles.q75),
-                    outcome.known
-                )
-            }
-            (None, None) => "no value".to_owned(),
-        };
-        line(page, &outcome.outcome, &text);
-    }
-    for stratum in &arm.by_turn {
-        let mean = stratum
-            .mean
-            .map_or_else(|| "-".to_owned(), |mean| rounded(mean, 3));
-        let text = format!("mean {mean} in {} slots", stratum.known);
-        line(
-            page,
-            &format!("started as number {}", stratum.stratum),
-            &text,
-        );
-    }
-    for stratum in &arm.subgroups {
-        let mean = stratum
-            .mean
-            .map_or_else(|| "-".to_owned(), |mean| rounded(mean, 3));
-        let field = stratum.field.as_deref().unwrap_or_default();
-        let text = format!("mean {mean} in {} slots", stratum.known);
-        line(page, &format!("{field} {}", stratum.stratum), &text);
-    }
-}
-
-fn pairs(page: &mut String, answer: &Answer, pair: &PairDescribed) {
-    let mut lines: Vec<(String, String)> = Vec::new();
-    if let Some(passes) = &pair.pass_k {
-        for ((key, a), (_, b)) in passes.a.passes.0.iter().zip(&passes.b.passes.0) {
-            let shown = |value: &Option<f64>| value.map_or_else(|| "-".to_owned(), percent);
-            lines.push((key.clone(), format!("{} against {}", shown(b), shown(a))));
-        }
-    }
-    if let Some([a, b]) = &pair.claims {
-        for (what, counts) in [
-            ("false claims", [a.claimed_unresolved, b.claimed_unresolved]),
-            ("honest failures", [a.honest_failures, b.honest_failures]),
-        ] {
-            let [a, b] = counts;
-            lines.push((what.to_owned(), format!("{b} against {a}")));
-        }
-    }
-    if let Some(times) = &pair.time_to_success {
-        let text = format!(
-            "{} against {} of {} slots within {} s",
-            times.b.solved_within_limit, times.a.solved_within_limit, times.b.slots, times.limit
-        );
-        lines.push(("solved in time".to_owned(), text));
-    }
-    if let Some(costs) = &pair.cost_effectiveness {
-        let shown =
-            |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| rounded(value, 3));
-        let text = format!(
-            "{} against {} USD a success",
-            shown(costs.cost_per_resolved_b),
-            shown(costs.cost_per_resolved_a)
-        );
-        lines.push(("cost".to_owned(), text));
-    }
-    if lines.is_empty() {
-        return;
-    }
-    let reference = answer.primary.first().map_or("", |one| &one.reference);
-    heading(
-        page,
-        "described",
-        &format!("{} against {reference}, without a test", pair.treatment),
-    );
-    for (name, text) in lines {
-        line(page, &name, &text);
-    }
-}
-
 fn conducted(page: &mut String, conduct: &Conduct) {
     let ended = match &conduct.stopped {
         Some(code) => format!("stopped by a registered rule: {code}"),
@@ -360,7 +219,10 @@ fn methods(page: &mut String, study: &Study<'_>, answer: &Answer) {
     heading(
         page,
         "methods",
-        &format!("alpha {}; one value a task and arm", answer.alpha),
+        &format!(
+            "alpha {}; one value a task and arm",
+            decimal(answer.alpha.num, answer.alpha.den)
+        ),
     );
     for compared in answer.primary.iter().chain(&answer.secondary) {
         let word = |value: serde_json::Value| value.as_str().unwrap_or_default().to_owned();

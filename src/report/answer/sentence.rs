@@ -1,10 +1,11 @@
 //! The answer in one sentence of fixed grammar a treatment, and what stands against it.
 
 use super::numbers::{Scale, p_value};
-use crate::analysis::controls::Gate;
+use crate::analysis::described::controls::Gate;
 use crate::analysis::registered::PRIMARY;
-use crate::analysis::registered::answer::{Answer, Compared, Row, Verdict};
+use crate::analysis::registered::answer::{Answer, AnsweredComparison, Row, Verdict};
 use crate::protocol::model::{Better, Effect, Estimand, Objective, OutcomeKind, Test};
+use crate::report::explain::decimal;
 
 /// Returns the answer as one paragraph.
 pub fn sentence(answer: &Answer) -> String {
@@ -37,7 +38,7 @@ fn against(answer: &Answer) -> Option<String> {
 }
 
 /// Says the effect with its interval and its p.
-pub(super) fn effect(answer: &Answer, compared: &Compared) -> String {
+pub(super) fn effect(answer: &Answer, compared: &AnsweredComparison) -> String {
     let scale = Scale::of(compared);
     let mean = |value: Option<f64>| match value {
         Some(value) => scale.mean(compared.kind, value),
@@ -60,7 +61,7 @@ pub(super) fn effect(answer: &Answer, compared: &Compared) -> String {
 }
 
 /// Says the interval and the p.
-fn numbers(compared: &Compared, scale: Scale) -> String {
+fn numbers(compared: &AnsweredComparison, scale: Scale) -> String {
     let level = level(compared.result.ci_level);
     let interval = match compared.result.ci {
         Some([low, high]) => format!("{level} {} to {}", scale.end(low), scale.end(high)),
@@ -75,7 +76,7 @@ fn numbers(compared: &Compared, scale: Scale) -> String {
 }
 
 /// Writes the level of an interval in per cent.
-pub(super) fn level(share: f64) -> String {
+pub(in crate::report) fn level(share: f64) -> String {
     let permille = format!("{share:.6}");
     let digits = permille.trim_start_matches("0.").trim_end_matches('0');
     match digits {
@@ -84,7 +85,7 @@ pub(super) fn level(share: f64) -> String {
     }
 }
 
-fn test(compared: &Compared) -> &'static str {
+fn test(compared: &AnsweredComparison) -> &'static str {
     match (compared.test, compared.clusters) {
         (Test::TCr2, Some(_)) => "t with CR2",
         (Test::TCr2, None) => "paired t",
@@ -97,7 +98,7 @@ fn test(compared: &Compared) -> &'static str {
 }
 
 /// Says over what.
-fn sample(answer: &Answer, compared: &Compared) -> String {
+fn sample(answer: &Answer, compared: &AnsweredComparison) -> String {
     let clusters = match (&answer.cluster, compared.clusters) {
         (Some(field), Some(count)) => format!(", {count} clusters by {field}"),
         _ => String::new(),
@@ -115,13 +116,14 @@ fn sample(answer: &Answer, compared: &Compared) -> String {
 }
 
 /// Says what a comparison shows, where it may show anything.
-pub(super) fn conclusion(answer: &Answer, compared: &Compared) -> Option<String> {
+pub(super) fn conclusion(answer: &Answer, compared: &AnsweredComparison) -> Option<String> {
     let shows = compared.rejects;
     let (treatment, reference) = (&compared.treatment, &compared.reference);
     if !compared.confirmatory {
         return None;
     }
-    let margin = compared.margin.map(|margin| margin.to_string());
+    let margin = compared.margin;
+    let margin = margin.map(|margin| decimal(margin.num, margin.den));
     let margin = margin.unwrap_or_default();
     let said = match (compared.objective, shows) {
         (Objective::Superiority, true) => superior(answer, compared),
@@ -149,7 +151,7 @@ pub(super) fn conclusion(answer: &Answer, compared: &Compared) -> Option<String>
 }
 
 /// Says which arm is better: with looks by the first one that rejects, which may not be the last.
-fn superior(answer: &Answer, compared: &Compared) -> String {
+fn superior(answer: &Answer, compared: &AnsweredComparison) -> String {
     let looks = answer.looks.iter();
     let mut looks = looks.flat_map(|table| &table.looks);
     let look = looks.find(|look| look.rejects && compared.id == PRIMARY);
@@ -165,7 +167,7 @@ fn superior(answer: &Answer, compared: &Compared) -> String {
 }
 
 /// Returns the arm that an effect favours.
-fn favoured(compared: &Compared, estimate: f64) -> Option<&str> {
+fn favoured(compared: &AnsweredComparison, estimate: f64) -> Option<&str> {
     let null = match compared.effect {
         Effect::PairedDiff => 0.0,
         Effect::RatioOfMeans | Effect::GeometricRatio => 1.0,

@@ -41,18 +41,14 @@ fn all(page: &mut Page, analysis: &Analysis) {
          is over tasks and not over runs.",
     );
     page.item(units(cluster));
-    if let Some(inference) = inference {
-        page.item(stands_for(*inference));
-    }
+    page.item(stands_for(*inference));
     page.item(format!(
         "The level of the tests, alpha, is {}.",
         decimal(alpha.num, alpha.den)
     ));
-    if let Some(resamples) = resamples {
-        page.item(format!(
-            "A method that resamples takes {resamples} resamples."
-        ));
-    }
+    page.item(format!(
+        "A method that resamples takes {resamples} resamples."
+    ));
     page.item(format!(
         "If the share of missing slots is above {missing_share_max}, the verdict is \
          “incomplete”, whatever the p-value."
@@ -102,7 +98,7 @@ pub(super) fn secondary(page: &mut Page, protocol: &Protocol) {
         page.item("No secondary comparison is registered.");
     }
     multiplicity(page, analysis);
-    descriptive(page, analysis.descriptive.as_ref());
+    descriptive(page, protocol, analysis.descriptive.as_ref());
     for secondary in &analysis.secondary {
         let Secondary { id, comparison } = secondary;
         page.heading(3, &format!("Secondary comparison {}", code(id)));
@@ -128,18 +124,17 @@ fn multiplicity(page: &mut Page, analysis: &Analysis) {
         "Several tests share the level by {method}: {family}."
     ));
     match gate {
-        Some(Gate::Primary) => page.item(
+        Gate::Primary => page.item(
             "Secondary comparisons are confirmatory only if the primary one rejects \
              (gate `primary`).",
         ),
-        Some(Gate::None) => page.item(
+        Gate::None => page.item(
             "Secondary comparisons are confirmatory whatever the primary one says (gate `none`).",
         ),
-        None => page.item("No gate before the secondary comparisons is named."),
     }
 }
 
-fn descriptive(page: &mut Page, descriptive: Option<&Descriptive>) {
+fn descriptive(page: &mut Page, protocol: &Protocol, descriptive: Option<&Descriptive>) {
     let Some(Descriptive {
         pass_at,
         pass_hat,
@@ -151,6 +146,16 @@ fn descriptive(page: &mut Page, descriptive: Option<&Descriptive>) {
         page.item("No description besides the comparisons is registered.");
         return;
     };
+    let reads_success = !pass_at.is_empty()
+        || !pass_hat.is_empty()
+        || time_to_success.is_some()
+        || cost_effectiveness.is_some();
+    if let (true, Some(success)) = (reads_success, protocol.success()) {
+        page.item(format!(
+            "A success is, in what is described, the outcome {}.",
+            code(&success.id)
+        ));
+    }
     let numbers = |list: &[u32]| listed(&list.iter().map(u32::to_string).collect::<Vec<_>>());
     if !pass_at.is_empty() {
         page.item(format!(

@@ -24,29 +24,14 @@ pub(super) fn all(page: &mut Page, comparison: &Comparison, primary: Option<&Com
     page.item(format!("It compares the outcome {}.", code(outcome)));
     let like = primary.map(|primary| primary.estimand);
     page.item(said(*estimand, like, estimand_of));
-    let like = primary.and_then(|primary| primary.effect);
-    page.item(said_if(
-        *effect,
-        like,
-        effect_of,
-        "No measure of effect is named.",
-    ));
+    let like = primary.map(|primary| primary.effect);
+    page.item(said(*effect, like, effect_of));
     let like = primary.map(|primary| primary.test);
     page.item(said(*test, like, test_of));
-    let like = primary.and_then(|primary| primary.interval);
-    page.item(said_if(
-        *interval,
-        like,
-        interval_of,
-        "No interval is named.",
-    ));
-    let like = primary.and_then(|primary| primary.alternative);
-    page.item(said_if(
-        *alternative,
-        like,
-        alternative_of,
-        "No alternative is named.",
-    ));
+    let like = primary.map(|primary| primary.interval);
+    page.item(said(*interval, like, interval_of));
+    let like = primary.map(|primary| (primary.alternative, primary.objective));
+    page.item(said((*alternative, *what), like, direction));
     let like = primary.map(|primary| (primary.objective, primary.margin));
     page.item(said((*what, *margin), like, |(what, margin)| {
         format!("What is to be shown is {}", objective(what, margin))
@@ -61,16 +46,6 @@ fn said<W: PartialEq, S: Display>(word: W, primary: Option<W>, words: impl Fn(W)
         true => format!("{words} (as in the primary comparison)."),
         false => format!("{words}."),
     }
-}
-
-/// Says what a comparison may have, or that it has none.
-fn said_if<W: PartialEq, S: Display>(
-    word: Option<W>,
-    primary: Option<W>,
-    words: impl Fn(W) -> S,
-    none: &str,
-) -> String {
-    word.map_or(none.to_owned(), |word| said(word, primary, words))
 }
 
 fn estimand_of(estimand: Estimand) -> &'static str {
@@ -142,11 +117,20 @@ fn interval_of(interval: Interval) -> String {
     format!("The interval is {name}")
 }
 
-fn alternative_of(alternative: Alternative) -> &'static str {
-    match alternative {
-        Alternative::TwoSided => "The test is two-sided (`two_sided`)",
-        Alternative::Greater => "The test is one-sided: treatment above reference (`greater`)",
-        Alternative::Less => "The test is one-sided: treatment below reference (`less`)",
+fn direction((alternative, objective): (Alternative, Objective)) -> &'static str {
+    match (objective, alternative) {
+        (Objective::Equivalence, _) => {
+            "Two one-sided tests are made, one from each margin (`two_sided`)"
+        }
+        (_, Alternative::TwoSided) => "The test is two-sided (`two_sided`)",
+        (Objective::NonInferiority, Alternative::Greater) => {
+            "The test is one-sided: treatment above reference minus the margin (`greater`)"
+        }
+        (Objective::NonInferiority, Alternative::Less) => {
+            "The test is one-sided: treatment below reference plus the margin (`less`)"
+        }
+        (_, Alternative::Greater) => "The test is one-sided: treatment above reference (`greater`)",
+        (_, Alternative::Less) => "The test is one-sided: treatment below reference (`less`)",
     }
 }
 

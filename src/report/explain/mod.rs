@@ -24,6 +24,8 @@ mod study;
 mod tasks;
 mod words;
 
+pub(super) use words::decimal;
+
 use crate::protocol::frame::{self, Task};
 use crate::protocol::registration::Registration;
 use page::Page;

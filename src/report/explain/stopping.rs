@@ -165,18 +165,16 @@ fn looks(page: &mut Page, looks: &Looks) {
          starts, and the answer is that of its tasks. A look that is not on this list is a deviation.",
     );
     page.item(match under_run {
-        Some(UnderRun::SpendToT) => {
+        UnderRun::SpendToT => {
             "If the study ends early, what is spent is what the share reached allows \
              (`spend_to_t`)."
         }
-        Some(UnderRun::SpendAll) => {
+        UnderRun::SpendAll => {
             "If the study ends early, the last look gets all that is left (`spend_all`)."
         }
-        None => "What becomes of unspent level is not named.",
     });
     page.item(match evalue {
-        Some(true) => "An e-value is kept beside the looks.",
-        Some(false) => "No e-value is kept beside the looks.",
-        None => "No e-value is asked for.",
+        true => "An e-value is kept beside the looks.",
+        false => "No e-value is kept beside the looks.",
     });
 }

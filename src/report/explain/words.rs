@@ -23,7 +23,7 @@ pub(super) fn times(count: u64) -> String {
 }
 
 /// Writes a fraction as people write numbers: as a decimal, where that is no longer than 15 digits.
-pub(super) fn decimal(num: u64, den: u64) -> String {
+pub(in crate::report) fn decimal(num: u64, den: u64) -> String {
     let fraction = format!("{num}/{den}");
     let (Some(whole), Some(rest)) = (num.checked_div(den), num.checked_rem(den)) else {
         return fraction;

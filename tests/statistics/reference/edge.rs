@@ -1,10 +1,10 @@
 //! The edge references, whose inputs stand in the files.
-use prereg::analysis::controls::{Control, ControlResult};
-use prereg::analysis::direct::{read_numbers, read_tasks};
+use prereg::analysis::described::controls::{ControlResult, Demand};
 use prereg::analysis::multiplicity::Multiplicity;
+use prereg::analysis::numerics::special;
 use prereg::analysis::results::cases::{CountResults, PairResults, TaskResults};
 use prereg::analysis::sequential::{SequentialDesign, Sided, Spending, UnderRun, operation};
-use prereg::analysis::special;
+use prereg::analysis::tables::direct::{read_numbers, read_tasks};
 use serde_json::{Value, json};
 
 use super::documents::{Computed, in_case, is_preamble, keep_inputs, numbers, value, with_cases};
@@ -163,8 +163,8 @@ pub(crate) fn controls(reference: &Value) -> Result<Computed, String> {
     };
     let document = with_cases(reference, "cases", inputs, |case| {
         let control = match case["control"].as_str() {
-            Some("must_pass") => Control::MustPass,
-            Some("must_fail") => Control::MustFail,
+            Some("must_pass") => Demand::MustPass,
+            Some("must_fail") => Demand::MustFail,
             other => return Err(format!("no control {other:?}")),
         };
         let count = |key: &str| case[key].as_u64().ok_or(format!("no {key}"));

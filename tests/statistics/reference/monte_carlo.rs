@@ -6,7 +6,7 @@
 //! 100,000 resamples of ours on; enumeration of all draws confirms ours.
 use std::collections::BTreeMap;
 
-use prereg::analysis::special::normal_quantile;
+use prereg::analysis::numerics::special::normal_quantile;
 use serde_json::Value;
 
 use super::leaves::Path;

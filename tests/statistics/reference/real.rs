@@ -4,7 +4,7 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use prereg::analysis::multiplicity::Multiplicity;
 use prereg::analysis::results::resampling::Resampling;
 use prereg::analysis::results::{Results, Settings};
-use prereg::analysis::table::{Reading, Table};
+use prereg::analysis::tables::table::{Reading, Table};
 use serde_json::Value;
 
 use super::documents::{Computed, in_case, is_preamble, keep_inputs, value};
@@ -26,6 +26,7 @@ fn settings<'a>(reference: &Value, lambdas: &'a [f64]) -> Result<Settings<'a>, S
             registration_hash: "ac0e9632d59e12a74d94a2d93aea3803c815f0db2cbe672dc125fa21b9c6cba3",
             resamples: resamples().ok_or("no number of resamples")?,
             threads: NonZeroUsize::MIN.saturating_add(1),
+            begin: |_| {},
         },
     })
 }

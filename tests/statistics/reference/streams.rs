@@ -4,9 +4,9 @@
 //! library draws is held against a second implementation as well as against the file.
 use std::num::{NonZeroU64, NonZeroUsize};
 
-use prereg::analysis::bootstrap::{Plan, quotient, resample};
-use prereg::analysis::sign_flip_monte_carlo::SignFlipMonteCarlo;
-use prereg::analysis::stream::Streams;
+use prereg::analysis::paired::sign_flip_monte_carlo::SignFlipMonteCarlo;
+use prereg::analysis::resampling::bootstrap::{Plan, quotient, resample};
+use prereg::analysis::resampling::stream::Streams;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
