@@ -282,12 +282,27 @@ fn run_text(
         };
         text.push_str(&format!("  wall time {wall}{limit}\n"));
     }
+    let asked = rules.map(|rules| &rules.protocol().execution_of(&run.arm).requests);
+    for (name, used) in &run.used {
+        let requested = asked.and_then(|asked| asked.get(name));
+        text.push_str(&setting(name, requested, used));
+    }
     if sealed {
         text.push_str("  outcomes  sealed until the study has ended\n");
     } else {
         text.push_str(&sealed_text(run, rules));
     }
     text
+}
+
+/// Says what a run was asked to use of a setting, and what it reports that it used.
+fn setting(name: &str, requested: Option<&String>, used: &Value) -> String {
+    let requested = requested.map_or("nothing".to_owned(), |text| format!("{text:?}"));
+    let used = match used {
+        Value::Null => "what was used is unknown".to_owned(),
+        used => format!("used {used}"),
+    };
+    format!("  setting   {name}: {requested} requested, {used}\n")
 }
 
 /// Says which block a run is in, counted from 1 as `plan` prints it.

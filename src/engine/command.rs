@@ -202,6 +202,9 @@ pub enum Action {
     Deviate {
         /// What.
         note: String,
+        /// The arm that may start again, whatever settings it was last seen to use.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        arm: Option<String>,
     },
     /// Records that a head of the record was published.
     Anchor {

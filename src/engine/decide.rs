@@ -91,7 +91,7 @@ pub fn decide(rules: Option<&Rules>, slice: &Slice, command: &Command) -> Ruling
         Action::AddTask { task } => tasks::add(rules, slice, task),
         Action::Draw { from, tasks } => tasks::draw(rules, slice, *from, tasks),
         Action::Void { block, .. } => hands::void(rules, slice, *block),
-        Action::Deviate { .. } => Ok(vec![Event::Deviated {}]),
+        Action::Deviate { arm, .. } => hands::deviate(rules, arm.as_deref()),
         Action::Anchor { entry, witness, .. } => {
             hands::anchor(slice, *entry, witness, &command.action)
         }

@@ -31,8 +31,9 @@ pub(super) fn observed(
     execution: Option<&Execution>,
 ) -> Facts {
     let task = rules.task_in(slice, &run.task);
+    let requests = &rules.protocol().execution_of(&run.arm).requests;
     match rules.observer() {
-        Ok(observer) => observer.facts(run, task.as_deref(), ending, execution),
+        Ok(observer) => observer.facts(run, task.as_deref(), ending, execution, requests),
         Err(_) => Facts::told(&[]),
     }
 }
@@ -55,6 +56,7 @@ pub(super) fn finish(
         run,
         error_stop: facts.error_stop,
         cost: facts.cost,
+        used: facts.used,
     }];
     events.extend(guards::after_start(rules, slice, &ended.arm, true));
     events.extend(spending::settled(rules, slice, ended, facts.cost));

@@ -19,6 +19,7 @@ use super::preflight::{self, Status};
 use super::probes;
 use super::refusal::Refusal;
 use super::rules::Rules;
+use super::settings;
 use super::slice::{Slice, SwitchSaid};
 use super::spending;
 use crate::protocol::frame::Task;
@@ -55,6 +56,7 @@ pub(super) fn admissible(
     let phase = lock(rules, slice, &task)?;
     readiness(rules, slice)?;
     probes(rules, slice)?;
+    settings::guard(rules, slice, arm)?;
     let in_session = executed == &Executed::Here;
     let slot = asked(rules, slice, (phase, listed), at, in_session);
     let of_stage = slot.and_then(|slot| rules.protocol().stages.get(slot.stage));

@@ -18,7 +18,8 @@
 //! The rules that need no slice stand by themselves: who may write (`actors`), what follows an attempt
 //! (`attempts`), how long to wait (`backoff`), what may be spent (`budget`), when readings let starts
 //! through (`conditions`, of an arm or a stage by what is kept `apart`), whether a block ends in time (`fits`), what preflights (`preflight`) and
-//! probes (`probes`) say.
+//! probes (`probes`) say, which settings an arm used
+//! (`settings`).
 //!
 //! A protocol is sound if it passed its check and what its rules can lead to: [`modelcheck`] plays
 //! it, and [`sound`] tells what was found as defects.
@@ -54,6 +55,7 @@ pub mod refusal;
 pub mod rehearsal;
 pub mod rules;
 pub mod scoring;
+pub mod settings;
 pub mod slice;
 pub mod sound;
 mod spending;

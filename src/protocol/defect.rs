@@ -77,7 +77,7 @@ codes! {
     UnknownArm, "unknown-arm", "An arm that is named is not declared.";
     UnknownOutcome, "unknown-outcome", "An outcome that is named is not declared.";
     Expression, "expression", "An expression cannot be read.";
-    UnknownName, "unknown-name", "An expression reads a name that does not exist there.";
+    UnknownName, "unknown-name", "An expression reads, or a table tells of, a name that does not exist there.";
     ExpressionType, "expression-type", "An expression has a type that cannot stand there.";
     ReportSchema, "report-schema", "The report's schema is not a usable JSON Schema.";
     BadReport, "bad-report", "A report does not satisfy its schema.";

@@ -242,7 +242,8 @@ pub fn protocol(c: &mut Choices) -> Value {
         );
     }
     if observes {
-        whole = whole.with("observation", observation(c));
+        let requests = asks(&whole);
+        whole = whole.with("observation", observation(c, requests));
     }
     if judged {
         whole = whole.with("judge", judge(c));
@@ -557,12 +558,24 @@ fn holds(c: &mut Choices, waits: bool) -> Value {
     json!([Value::from(hold)])
 }
 
-fn observation(c: &mut Choices) -> Table {
-    Table::default()
+/// Returns whether an arm is asked to use a setting.
+fn asks(whole: &Table) -> bool {
+    let arms = whole.0.get("arms").and_then(Value::as_array);
+    let tables = arms.into_iter().flatten().chain(whole.0.get("execution"));
+    tables
+        .into_iter()
+        .any(|table| table.get("requests").is_some())
+}
+
+fn observation(c: &mut Choices, requests: bool) -> Table {
+    let table = Table::default()
         .with("from", c.pick(&["stdout", "out/result.json"]))
         .may(c, "error_stop", |_| "observed.subtype == 'error'")
-        .may(c, "cost", |_| "observed.cost")
-        .may(c, "effective", |_| json!({ "effort": "observed.effort" }))
+        .may(c, "cost", |_| "observed.cost");
+    match requests {
+        true => table.may(c, "effective", |_| json!({ "effort": "observed.effort" })),
+        false => table,
+    }
 }
 
 fn judge(c: &mut Choices) -> Table {

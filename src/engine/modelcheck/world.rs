@@ -13,6 +13,7 @@ use crate::engine::outage::Window;
 use crate::engine::refusal::Refusal;
 use crate::engine::rules::Rules;
 use crate::engine::scoring::Verdict;
+use crate::engine::settings::Settings;
 use crate::engine::slice::{Slice, State};
 use crate::protocol::model::{LateReport, ScoreWord};
 use crate::units::{Micros, RunId, Time};
@@ -189,6 +190,7 @@ impl World {
             return (after, events);
         }
         let facts = Facts {
+            used: Settings::new(),
             error_stop: Some(how.is_error()),
             error: how.is_error(),
             cost: Cost::Unknown,

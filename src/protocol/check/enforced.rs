@@ -7,10 +7,7 @@ use crate::protocol::defect::Place;
 use crate::protocol::draft::{Draft, Retain, StudyKind};
 
 /// Tables and keys that no part of this version enforces, wherever they are given.
-const UNBUILT: &[&str] = &["/observation/effective", "/manipulation_check", "/evidence"];
-
-/// Keys of `[execution]`, which an arm may override, that no part of this version enforces.
-const UNBUILT_EXECUTION: &[&str] = &["requests"];
+const UNBUILT: &[&str] = &["/manipulation_check", "/evidence"];
 
 /// Returns the place of each key that cannot be enforced.
 pub(super) fn unenforced(draft: &Draft, value: &Value) -> Vec<Place> {
@@ -18,11 +15,6 @@ pub(super) fn unenforced(draft: &Draft, value: &Value) -> Vec<Place> {
         .iter()
         .map(|pointer| (*pointer).to_owned())
         .collect();
-    let arms = 0..draft.arms.len();
-    for key in UNBUILT_EXECUTION {
-        pointers.push(format!("/execution/{key}"));
-        pointers.extend(arms.clone().map(|i| format!("/arms/{i}/{key}")));
-    }
     pointers.retain(|pointer| value.pointer(pointer).is_some());
     pointers.extend(unbuilt_words(draft));
     pointers.into_iter().map(Place::Key).collect()

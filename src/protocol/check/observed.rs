@@ -1,6 +1,6 @@
 //! Checks what is observed around a run: probes, preflight, observation, exposure, what is kept.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -130,6 +130,7 @@ impl Checker<'_> {
         for (name, text) in observation.effective.iter().flatten() {
             let pointer = child("/observation/effective", name);
             self.expression(&pointer, text, &scope, Expected::Any);
+            self.requested(draft, &pointer, name);
             effective.insert(name.clone(), text.0.clone());
         }
         Some(Observation {
@@ -138,6 +139,25 @@ impl Checker<'_> {
             cost: text(cost),
             effective,
         })
+    }
+
+    /// Refuses a setting that is told and that no arm is asked to use: it would be compared with nothing.
+    fn requested(&mut self, draft: &Draft, pointer: &str, name: &str) {
+        let arms = draft.arms.iter().map(|arm| &arm.requests);
+        let base = draft.execution.iter().map(|execution| &execution.requests);
+        let names: BTreeSet<&str> = base
+            .chain(arms)
+            .flatten()
+            .flat_map(BTreeMap::keys)
+            .map(String::as_str)
+            .collect();
+        if names.contains(name) || self.refused.iter().any(|place| place.contains("/requests")) {
+            return;
+        }
+        let message = format!("no arm is asked to use `{name}`: `requests` does not name it");
+        let names: Vec<&str> = names.into_iter().collect();
+        let place = Place::Key(pointer.to_owned());
+        self.unknown(Code::UnknownName, place, message, name, &names);
     }
 
     pub(super) fn artefacts(&mut self, draft: &Draft) -> Option<Artefacts> {

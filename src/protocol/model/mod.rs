@@ -140,6 +140,12 @@ impl Protocol {
         self.arms.iter().position(|arm| arm.id == id)
     }
 
+    /// Returns how an arm, or a control, is executed.
+    pub fn execution_of(&self, arm: &str) -> &Execution {
+        self.arm(arm)
+            .map_or(&self.execution, |arm| &self.arms[arm].execution)
+    }
+
     /// Returns a control.
     pub fn control(&self, id: &str) -> Option<&Control> {
         self.controls.iter().find(|control| control.id == id)

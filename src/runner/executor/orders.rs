@@ -44,10 +44,7 @@ pub(super) enum Unstarted {
 
 impl Executor<'_> {
     pub(in crate::runner) fn limits(&self, arm: &str) -> &Limits {
-        let protocol = self.rules.protocol();
-        protocol
-            .arm(arm)
-            .map_or(&protocol.execution, |arm| &protocol.arms[arm].execution)
+        self.rules.protocol().execution_of(arm)
     }
 
     pub(super) fn command(&self, arm: &str) -> &[String] {
