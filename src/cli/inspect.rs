@@ -11,8 +11,10 @@ use super::results;
 use super::run::{count, runs_folder};
 use super::seal::{is_sealed, look};
 use super::study::find_record;
+use crate::engine::artefacts::Artefacts;
 use crate::engine::blocks::Flag;
 use crate::engine::command::{Cause, Judged};
+use crate::engine::evidence::{self, Known, Slip};
 use crate::engine::preflight;
 use crate::engine::refusal::Refusal;
 use crate::engine::rules::Rules;
@@ -326,6 +328,13 @@ fn sealed_text(run: &Run, rules: Option<&Rules>) -> String {
             exit.or(signal).unwrap_or_else(|| "unknown".to_owned())
         ));
     }
+    if let Some(artefacts) = run
+        .execution
+        .as_ref()
+        .and_then(|one| one.artefacts.as_ref())
+    {
+        text.push_str(&artefacts_text(artefacts));
+    }
     let width = run
         .outcomes
         .iter()
@@ -343,10 +352,30 @@ fn sealed_text(run: &Run, rules: Option<&Rules>) -> String {
     text
 }
 
+/// Says which files of a run's workspace are kept, each by its digest, and what was left out.
+fn artefacts_text(artefacts: &Artefacts) -> String {
+    let mut text = String::new();
+    for file in &artefacts.files {
+        text.push_str(&format!(
+            "  artefact  {} {} bytes, {:?}\n",
+            file.digest.short(),
+            file.bytes,
+            file.path
+        ));
+    }
+    for (why, count) in &artefacts.left_out {
+        text.push_str(&format!("  left out  {count} ({})\n", why.text()));
+    }
+    text
+}
+
 /// Returns what is known of why a run is unjudged.
 fn reason(run: &Run, rules: Option<&Rules>, task: Option<&Task>) -> Option<String> {
     if run.note.is_some() {
         return run.note.clone();
+    }
+    if run.cause? == Cause::Evidence {
+        return lack(run, rules?).map(|slip| slip.to_string());
     }
     let left = run.left.as_ref()?;
     match (run.cause?, &left.judge) {
@@ -377,6 +406,19 @@ fn reason(run: &Run, rules: Option<&Rules>, task: Option<&Task>) -> Option<Strin
         }
         _ => None,
     }
+}
+
+/// Returns what was wrong with the evidence of a run, as it was found when it ended.
+fn lack(run: &Run, rules: &Rules) -> Option<Slip> {
+    let known = Known {
+        run,
+        ending: run.ending.as_ref()?,
+        execution: run.execution.as_ref(),
+        at: run.ended_at?,
+        // What needs them is said last, so that it is said only where nothing else is wrong.
+        clocks_are_right: true,
+    };
+    evidence::slip(rules, known)
 }
 
 /// Returns the files that keep what a run and its judge have printed.

@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::artefacts::Artefacts;
 use crate::protocol::model::{CauseWord, Containment};
 use crate::protocol::registration::Registration;
 use crate::units::{Bytes, Digest, Micros, Money, RunId, Time};
@@ -365,6 +366,9 @@ pub struct Execution {
     /// Processor time of the system for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system: Option<Micros>,
+    /// How many processors the machine had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processors: Option<u32>,
     /// The most memory that one of its processes had.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Bytes>,
@@ -377,6 +381,9 @@ pub struct Execution {
     /// What it did to its workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<Box<WorkspaceSeen>>,
+    /// What is kept of its workspace, where the protocol says what.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub artefacts: Option<Box<Artefacts>>,
     /// What the arm's own output says, where the protocol reads it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed: Option<Value>,
@@ -490,6 +497,8 @@ pub enum Cause {
     Infra,
     /// An outcome could not be computed.
     OutcomeError,
+    /// Evidence that the protocol requires is missing or does not cohere.
+    Evidence,
     /// The run was not prepared or not started.
     Failed,
     /// The run met its limit, and the protocol does not score such runs.
@@ -512,6 +521,7 @@ impl Cause {
             Self::JudgeError => "judge-error",
             Self::Infra => "infra",
             Self::OutcomeError => "outcome-error",
+            Self::Evidence => "evidence",
             Self::Failed => "failed",
             Self::TimedOut => "timed-out",
             Self::Cancelled => "cancelled",
@@ -532,7 +542,8 @@ impl Cause {
             | Self::JudgeTimeout
             | Self::JudgeError
             | Self::Infra
-            | Self::OutcomeError => CauseWord::Unjudged,
+            | Self::OutcomeError
+            | Self::Evidence => CauseWord::Unjudged,
         }
     }
 }

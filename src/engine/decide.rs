@@ -6,6 +6,7 @@ use super::command::{Action, Cause, Command};
 use super::durations;
 use super::ending::{close, evidence_digest, expire, finish, observed, score};
 use super::event::Event;
+use super::evidence::Known;
 use super::guards;
 use super::hands;
 use super::observation::Facts;
@@ -53,7 +54,18 @@ pub fn decide(rules: Option<&Rules>, slice: &Slice, command: &Command) -> Ruling
             ending,
             execution,
         } => {
-            let facts = |run: &Run| observed(rules, slice, run, ending, execution.as_ref());
+            let clocks_are_right = command.clock.is_right() && slice.standing.clock.are_right();
+            let facts = |run: &Run| {
+                let execution = execution.as_ref();
+                let known = Known {
+                    run,
+                    ending,
+                    execution,
+                    at,
+                    clocks_are_right,
+                };
+                observed(rules, slice, known)
+            };
             finish(rules, slice, *run, ending, at, facts)
         }
         Action::Score {

@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 
 use super::attempts::{self, Fate};
 use super::budget::Cost;
-use super::command::{Cause, Ending, Evidence, Execution};
+use super::command::{Cause, Ending, Evidence};
 use super::counts::{self, Change};
 use super::decide::{Ruling, known, open_run};
 use super::event::Event;
+use super::evidence;
 use super::guards;
 use super::lanes;
 use super::observation::Facts;
@@ -23,19 +24,21 @@ use crate::protocol::model::{ScoreWord, Voids};
 use crate::units::{Digest, Money, RunId, Time};
 
 /// Derives what rules decide by from what was observed of a run.
-pub(super) fn observed(
-    rules: &Rules,
-    slice: &Slice,
-    run: &Run,
-    ending: &Ending,
-    execution: Option<&Execution>,
-) -> Facts {
+pub(super) fn observed(rules: &Rules, slice: &Slice, known: evidence::Known<'_>) -> Facts {
+    let evidence::Known {
+        run,
+        ending,
+        execution,
+        ..
+    } = known;
     let task = rules.task_in(slice, &run.task);
     let requests = &rules.protocol().execution_of(&run.arm).requests;
-    match rules.observer() {
+    let facts = match rules.observer() {
         Ok(observer) => observer.facts(run, task.as_deref(), ending, execution, requests),
         Err(_) => Facts::told(&[]),
-    }
+    };
+    let evident = evidence::slip(rules, known).is_none();
+    Facts { evident, ..facts }
 }
 
 /// Ends a run; `facts` derives what rules decide by from what was observed of it.
@@ -70,7 +73,9 @@ pub(super) fn finish(
     }));
     let scoring = &rules.protocol().scoring;
     let unscored = |word| word == ScoreWord::Unjudged;
-    let cause = if ending.timed_out && unscored(scoring.on_timeout) {
+    let cause = if !facts.evident {
+        Some(Cause::Evidence)
+    } else if ending.timed_out && unscored(scoring.on_timeout) {
         Some(Cause::TimedOut)
     } else {
         let stopped = facts.error_stop == Some(true);

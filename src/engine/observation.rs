@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::budget::Cost;
-use super::command::{Ending, Execution};
+use super::command::{Cause, Ending, Execution};
 use super::conditions;
 use super::event::Event;
 use super::scoring;
@@ -40,6 +40,8 @@ pub(super) struct Facts {
     pub(super) cost: Cost,
     /// The settings that it used, as far as it says.
     pub(super) used: Settings,
+    /// Whether it has left the evidence that it must have left.
+    pub(super) evident: bool,
     /// The readings in its output.
     pub(super) readings: BTreeMap<String, Map<String, Value>>,
 }
@@ -52,6 +54,7 @@ impl Facts {
             error: false,
             cost: Cost::Unknown,
             used: Settings::new(),
+            evident: true,
             readings: BTreeMap::new(),
         };
         for event in events {
@@ -66,6 +69,10 @@ impl Facts {
                     facts.cost = *cost;
                     facts.used.clone_from(used);
                 }
+                Event::Unjudged {
+                    cause: Cause::Evidence,
+                    ..
+                } => facts.evident = false,
                 Event::Tallied { error, .. } => facts.error = *error,
                 Event::Read { id, fields, .. } => {
                     facts.readings.insert(id.clone(), fields.clone());
@@ -128,6 +135,7 @@ impl Observer {
                 error: false,
                 cost: ending.cost.map_or(Cost::Unknown, Cost::Known),
                 used: self.used(&Map::new(), requests),
+                evident: true,
                 readings: self
                     .readings(execution.and_then(|execution| execution.observed.as_ref())),
             };
@@ -168,6 +176,7 @@ impl Observer {
                 (cost, _) => cost,
             },
             used: self.used(&bindings, requests),
+            evident: true,
             readings: self.readings(observed),
         }
     }

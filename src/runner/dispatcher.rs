@@ -8,6 +8,7 @@ use std::sync::mpsc::{self, SyncSender};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{Builder, Scope};
 
+use super::artefacts;
 use super::executor::{Assignment, Bench, Executor};
 use super::session::{Brake, End, Observer, Progress, Session, SessionFault, lock, request};
 use super::switch;
@@ -18,6 +19,7 @@ use crate::engine::preflight;
 use crate::engine::refusal::{Next, Refusal};
 use crate::engine::slice::Standing;
 use crate::engine::start::Peek;
+use crate::protocol::model::Retain;
 use crate::store::{Fault, Flush, GroupCommit, Lead, Response, Store, Writer};
 use crate::units::RunId;
 
@@ -219,7 +221,12 @@ impl Dispatcher<'_> {
         loop {
             let closed = report.as_ref().and_then(|report: &Report| report.closed);
             let work = self.exchange(report.take())?;
-            let put_away = || closed.iter().for_each(|run| self.put_away(*run, sweep));
+            let put_away = || {
+                for run in closed {
+                    self.release(run).unwrap_or_else(|fault| self.fail(fault));
+                    self.put_away(run, sweep);
+                }
+            };
             match work {
                 Some(work) => report = Some(self.perform(&mut bench, work, &put_away)?),
                 None => {
@@ -227,6 +234,17 @@ impl Dispatcher<'_> {
                     break;
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Puts away what was taken of a closed run, where what became of it decides that.
+    fn release(&self, run: RunId) -> Result<(), SessionFault> {
+        let rule = self.executor.rules.protocol().artefacts.as_ref();
+        if rule.is_some_and(|rule| rule.retain == Retain::OnFailure) {
+            let found = lock(&self.shared).store.run(run)?;
+            let released = found.map(|run| artefacts::release(self.session.runs, &run));
+            released.transpose()?;
         }
         Ok(())
     }

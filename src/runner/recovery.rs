@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::fs::{self, File, OpenOptions};
 use std::path::Path;
 
+use super::artefacts;
 use super::children::{self, Note};
 use super::dispatcher::Work;
 use super::executor::{self, Assignment, Executor, StepFault};
@@ -37,8 +38,11 @@ pub fn tidy(store: &mut Store, runs: &Path) -> Result<(), SessionFault> {
 /// Removes the workspaces of runs that are closed.
 fn sweep(store: &mut Store, runs: &Path) -> Result<(), SessionFault> {
     for run in executor::left(runs).map_err(StepFault::folder(runs))? {
-        if store.run(run)?.is_none_or(|run| run.is_closed()) {
+        let found = store.run(run)?;
+        if found.as_ref().is_none_or(Run::is_closed) {
             executor::end_supervisors(runs, run)?;
+            let released = found.map(|found| artefacts::release(runs, &found));
+            released.transpose()?;
             executor::clean(runs, run)?;
         }
     }

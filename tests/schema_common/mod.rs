@@ -194,6 +194,7 @@ pub fn protocol(c: &mut Choices) -> Value {
     } else {
         whole = whole.may(c, "cutoff", |c| json!({ "at": c.time() }));
     }
+    let elsewhere = whole.0["arms"].to_string().contains("elsewhere");
     whole = whole
         .may(c, "attempts", attempts)
         .may(c, "outage", |c| outage(c, counted && !matrix))
@@ -223,7 +224,7 @@ pub fn protocol(c: &mut Choices) -> Value {
                 .may(c, "keep_diff_for", |_| kept)
                 .may(c, "retain", |c| c.word("always on_failure never"))
         })
-        .may(c, "evidence", |c| json!({ "required": c.some("measurement photo") }))
+        .may(c, "evidence", |c| json!({ "required": if elsewhere { json!([]) } else { c.some("measurement").into() } }))
         .may(c, "actors", |c| json!({ "kinds": c.some("user agent ci") }));
     if executed {
         whole = whole.with("execution", execution(c, tier));

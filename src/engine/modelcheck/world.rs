@@ -191,6 +191,7 @@ impl World {
         }
         let facts = Facts {
             used: Settings::new(),
+            evident: true,
             error_stop: Some(how.is_error()),
             error: how.is_error(),
             cost: Cost::Unknown,

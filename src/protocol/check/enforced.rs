@@ -4,10 +4,10 @@
 use serde_json::Value;
 
 use crate::protocol::defect::Place;
-use crate::protocol::draft::{Draft, Retain, StudyKind};
+use crate::protocol::draft::{Draft, StudyKind};
 
 /// Tables and keys that no part of this version enforces, wherever they are given.
-const UNBUILT: &[&str] = &["/manipulation_check", "/evidence"];
+const UNBUILT: &[&str] = &["/manipulation_check"];
 
 /// Returns the place of each key that cannot be enforced.
 pub(super) fn unenforced(draft: &Draft, value: &Value) -> Vec<Place> {
@@ -32,14 +32,5 @@ fn unbuilt_words(draft: &Draft) -> Vec<String> {
         draft.study.kind == StudyKind::Exploratory,
         "/study/kind".to_owned(),
     );
-    if let Some(artefacts) = &draft.artefacts {
-        let keeps = !artefacts.keep.is_empty();
-        add(keeps, "/artefacts/keep".to_owned());
-        // Captured output is all there is to keep then, and stays.
-        let always = artefacts
-            .retain
-            .is_none_or(|retain| retain == Retain::Always);
-        add(!always, "/artefacts/retain".to_owned());
-    }
     found
 }

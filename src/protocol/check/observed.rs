@@ -9,7 +9,10 @@ use super::expressions::text;
 use crate::protocol::defect::{Code, Place};
 use crate::protocol::draft::{self, Draft};
 use crate::protocol::expression::{Expected, Scope};
-use crate::protocol::model::{Artefacts, Observation, Probe, ProbeFormat, Retain};
+use crate::protocol::model::{
+    Artefacts, EvidenceWord, Executed, Observation, Probe, ProbeFormat, Retain,
+};
+use crate::protocol::pattern::Pattern;
 use crate::protocol::source::child;
 
 impl Checker<'_> {
@@ -164,7 +167,12 @@ impl Checker<'_> {
         let artefacts = draft.artefacts.as_ref()?;
         self.once("/artefacts/keep", &artefacts.keep);
         for (i, pattern) in artefacts.keep.iter().enumerate() {
-            self.inside(Place::Value(format!("/artefacts/keep/{i}")), pattern);
+            let place = Place::Value(format!("/artefacts/keep/{i}"));
+            if self.inside(place.clone(), pattern)
+                && let Err(message) = Pattern::read(pattern)
+            {
+                self.refuse(Code::Literal, place, message);
+            }
         }
         let splits = draft.tasks.splits.iter().flatten();
         let splits: Vec<&str> = splits.map(|(name, _)| name.as_str()).collect();
@@ -185,11 +193,24 @@ impl Checker<'_> {
         })
     }
 
-    pub(super) fn evidence(&mut self, draft: &Draft) -> Vec<String> {
+    pub(super) fn evidence(&mut self, draft: &Draft) -> Vec<EvidenceWord> {
         let Some(evidence) = &draft.evidence else {
             return Vec::new();
         };
-        self.once("/evidence/required", &evidence.required);
+        let words = evidence.required.iter().map(|word| word.text().to_owned());
+        self.once("/evidence/required", &words.collect::<Vec<_>>());
+        let mut arms = draft.arms.iter();
+        let elsewhere = arms.find(|arm| arm.executed == Some(Executed::Elsewhere));
+        if let (Some(arm), false) = (elsewhere, evidence.required.is_empty()) {
+            self.refuse(
+                Code::Arms,
+                Place::Value("/evidence/required/0".to_owned()),
+                format!(
+                    "runs of `{}` are executed elsewhere and leave no measurement, so none of them would be scored; remove it here",
+                    arm.id.0
+                ),
+            );
+        }
         evidence.required.clone()
     }
 

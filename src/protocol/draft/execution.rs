@@ -241,9 +241,30 @@ pub enum Retain {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Evidence {
-    /// Names of the evidence that a run must have left.
+    /// What a run must have left. `measurement`: its wall, user and system time, its memory, the bytes
+    /// of its output, its exit status or signal, and who ended it. A run of which that is missing or
+    /// does not cohere is unjudged, with the cause `evidence`.
     #[schemars(extend("examples" = [["measurement"]]))]
-    pub required: Vec<String>,
+    pub required: Vec<EvidenceWord>,
+}
+
+/// Evidence that a run must have left.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "the words are the documentation")]
+pub enum EvidenceWord {
+    Measurement,
+}
+
+impl EvidenceWord {
+    /// Returns the word as it is written.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Measurement => "measurement",
+        }
+    }
 }
 
 /// Who may write to the record.

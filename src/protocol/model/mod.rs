@@ -25,10 +25,11 @@ use crate::units::Time;
 
 pub use super::draft::{
     Alternative, ArmsOrder, Axis, Better, BlockKind, BudgetCounts, BudgetPer, BudgetUnknown,
-    CauseWord, Containment, DrawMethod, Effect, ErrorsIn, Estimand, Estimate, Executed, Expect,
-    FieldKind, Gate, Inference, Interval, LateReport, MultiplicityMethod, Objective, OrderBy,
-    OutageWindow, OutcomeKind, ProbeFormat, ReadingFrom, Retain, RunSeed, ScoreWord, Serial,
-    Spending, SplitKind, StopAt, StopScope, StudyKind, Test, UnderRun, UnknownStop, Voids,
+    CauseWord, Containment, DrawMethod, Effect, ErrorsIn, Estimand, Estimate, EvidenceWord,
+    Executed, Expect, FieldKind, Gate, Inference, Interval, LateReport, MultiplicityMethod,
+    Objective, OrderBy, OutageWindow, OutcomeKind, ProbeFormat, ReadingFrom, Retain, RunSeed,
+    ScoreWord, Serial, Spending, SplitKind, StopAt, StopScope, StudyKind, Test, UnderRun,
+    UnknownStop, Voids,
 };
 
 /// A protocol that passed every check.
@@ -96,7 +97,7 @@ pub struct Protocol {
     /// Which files of a run are kept.
     pub artefacts: Option<Artefacts>,
     /// The evidence that a run must have left to be scored.
-    pub evidence: Vec<String>,
+    pub evidence: Vec<EvidenceWord>,
     /// The kinds of actor that may write to the record; empty means any.
     pub actors: Vec<String>,
     /// How the answer is computed from the outcomes.

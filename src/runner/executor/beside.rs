@@ -59,8 +59,14 @@ pub fn left(runs: &Path) -> io::Result<BTreeSet<RunId>> {
         else {
             continue;
         };
-        // What runs have printed stays.
-        let kept = ["stdout", "stderr", "judge.stdout", "judge.stderr"];
+        // What runs have printed stays, and what is kept of their files.
+        let kept = [
+            "stdout",
+            "stderr",
+            "judge.stdout",
+            "judge.stderr",
+            "artefacts",
+        ];
         if !kept.contains(&of) {
             found.extend(run.parse::<RunId>().ok());
         }

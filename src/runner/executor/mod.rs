@@ -158,16 +158,16 @@ impl Executor<'_> {
             Ok(Outcome::NotStarted(fault)) => return self.not_started(run, fault),
             Ok(Outcome::Lost) => {
                 self.end_rest(run);
-                (lost(run), None)
+                (Some(lost(run)), None)
             }
             Ok(Outcome::Ended(ended, ..)) if ended.interrupted => {
                 let note = "the operator ended it".to_owned();
-                (closed(run, Cause::Cancelled, note), None)
+                (Some(closed(run, Cause::Cancelled, note)), None)
             }
             Ok(Outcome::Ended(ended, tier, before)) => self.ended(run, *ended, tier, before),
         };
         let cleaned = self.clean_up(assignment).err();
-        (Some(action), fault.or(cleaned))
+        (action, fault.or(cleaned))
     }
 
     fn not_started(&self, run: RunId, fault: SpawnFault) -> (Option<Action>, Option<StepFault>) {

@@ -108,9 +108,10 @@ impl Found {
         }
     }
 
+    /// Takes the time that the system keeps and nobody can set: that of the last change of the entry.
     fn note_write(&mut self, found: &Metadata) {
-        let micros = found.mtime().checked_mul(1_000_000);
-        let Some(at) = micros.map(|micros| Time(micros + found.mtime_nsec() / 1000)) else {
+        let micros = found.ctime().checked_mul(1_000_000);
+        let Some(at) = micros.map(|micros| Time(micros + found.ctime_nsec() / 1000)) else {
             return;
         };
         if at >= self.since {
