@@ -343,6 +343,13 @@ fn sealed_text(run: &Run, rules: Option<&Rules>) -> String {
         .max()
         .unwrap_or(0)
         .max(9);
+    let checked = rules.map(|rules| &rules.protocol().manipulation_check);
+    if checked.is_some_and(|checked| checked.contains_key(&run.arm)) && run.outcomes.is_some() {
+        let exposed = run
+            .exposed
+            .map_or("unknown".to_owned(), |flag| flag.to_string());
+        text.push_str(&format!("  {:<width$} {exposed}\n", "exposed"));
+    }
     let declared = rules.map_or(&[][..], |rules| &rules.protocol().outcomes);
     for (id, value) in run.outcomes.iter().flatten() {
         let outcome = declared.iter().find(|outcome| outcome.id == *id);
@@ -436,6 +443,7 @@ fn run_json(run: Run, flag: Option<Flag>, sealed: bool, outputs: Vec<String>) ->
         Run {
             execution: None,
             evidence: None,
+            exposed: None,
             outcomes: None,
             left: None,
             ..run

@@ -397,6 +397,13 @@ pub struct Execution {
     pub stderr: Option<Stream>,
 }
 
+impl Execution {
+    /// Returns the digest of what it has left in its workspace.
+    pub fn left(&self) -> Option<Digest> {
+        self.workspace.as_ref()?.after
+    }
+}
+
 /// What was seen of a run's workspace: before its start, and when nothing of the run was left.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -476,6 +483,9 @@ pub struct Judged {
     pub signal: Option<i32>,
     /// Whether its time limit ended it.
     pub timed_out: bool,
+    /// Whether it worked where the arm had, and not on a copy: of more than can be digested there is none.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_place: bool,
     /// Why it could not be executed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,

@@ -12,7 +12,7 @@ use super::hands;
 use super::observation::Facts;
 use super::refusal::Refusal;
 use super::rules::Rules;
-use super::scoring::{self, Verdict};
+use super::scoring::{self, Scores, Verdict};
 use super::slice::{Run, Slice, State};
 use super::start;
 use super::tasks;
@@ -243,7 +243,9 @@ pub fn could_follow(rules: &Rules, slice: &Slice, command: &Command, events: &[E
     };
     let verdict = match events.first() {
         Some(Event::Scored { outcomes, .. }) => {
-            Verdict::Scored(outcomes.clone().unwrap_or_default())
+            let outcomes = outcomes.clone().unwrap_or_default();
+            let exposed = None;
+            Verdict::Scored(Scores { outcomes, exposed })
         }
         Some(Event::Unjudged { cause, .. }) if is_of_evidence(*cause) => Verdict::Unjudged(*cause),
         _ => return false,
@@ -259,6 +261,7 @@ fn entry_of(events: &[Event]) -> Vec<Event> {
         Event::Scored { run, .. } => Event::Scored {
             run: *run,
             outcomes: None,
+            exposed: None,
         },
         other => other.clone(),
     };

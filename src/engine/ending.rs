@@ -16,7 +16,7 @@ use super::observation::Facts;
 use super::outage;
 use super::refusal::Refusal;
 use super::rules::Rules;
-use super::scoring::Verdict;
+use super::scoring::{Scores, Verdict};
 use super::slice::{Run, Slice, State};
 use super::spending;
 use crate::protocol::canonical;
@@ -203,9 +203,14 @@ pub(super) fn score(
         diff_kept(rules, slice, ended)?;
     }
     let (event, fate) = match verdict(ended) {
-        Verdict::Scored(outcomes) => {
+        Verdict::Scored(Scores { outcomes, exposed }) => {
             let outcomes = Some(outcomes);
-            (Event::Scored { run, outcomes }, Fate::Scored)
+            let scored = Event::Scored {
+                run,
+                outcomes,
+                exposed,
+            };
+            (scored, Fate::Scored)
         }
         Verdict::Unjudged(cause) => (Event::Unjudged { run, cause }, Fate::Unjudged(cause)),
     };

@@ -74,6 +74,10 @@ pub enum Event {
         /// What is sealed.
         #[serde(skip)]
         outcomes: Option<Outcomes>,
+        /// Whether the run was exposed to what its arm stands for, where the protocol checks that of an
+        /// arm; null where that is unknown, or not checked of this one. Sealed too.
+        #[serde(skip)]
+        exposed: Option<Value>,
     },
     /// A run has no outcomes and never will.
     Unjudged {

@@ -1,5 +1,7 @@
 //! The only fold: applies an event to a slice. Total; it needs no protocol and refuses nothing.
 
+use serde_json::Value;
+
 use super::budget::Cost;
 use super::command::{Action, Command};
 use super::durations::Middle;
@@ -95,12 +97,17 @@ pub fn evolve(slice: &mut Slice, at: Time, event: &Event) {
             saw(slice, *run, used);
             count(slice, *run, |counts| counts.ended += 1);
         }
-        Event::Scored { run, outcomes } => {
+        Event::Scored {
+            run,
+            outcomes,
+            exposed,
+        } => {
             close(slice, *run);
             slice.change_run(*run, |run| {
                 run.state = State::Scored;
                 run.closed_at = Some(at);
                 run.outcomes.clone_from(outcomes);
+                run.exposed = exposed.as_ref().and_then(Value::as_bool);
             });
             count(slice, *run, |counts| counts.scored += 1);
         }
@@ -313,6 +320,7 @@ fn started(slice: &mut Slice, at: Time, event: &Event) {
         evidence: None,
         left: None,
         note: None,
+        exposed: None,
         outcomes: None,
     };
     slice.set_run(opened);

@@ -280,6 +280,9 @@ pub struct Run {
     /// What happened to a run that was closed, for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+    /// Whether it was exposed to what its arm stands for, where that is known; sealed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exposed: Option<bool>,
     /// Its outcomes; sealed.
     pub outcomes: Option<Outcomes>,
 }

@@ -80,6 +80,7 @@ pub fn slot(
         values: outcomes
             .map(|outcome| value(&outcome.id, outcome.kind))
             .collect(),
+        exposed: speaks.and_then(|run| run.exposed),
         wall: speaks.and_then(|run| run.ending.as_ref()?.wall),
         cost: speaks.and_then(|run| run.cost.known()),
     }

@@ -1,11 +1,10 @@
 //! What is kept of the workspace of a run: taken before anybody judges it, put away with nothing else.
 
-use std::fs::{self, DirBuilder};
-use std::io;
+use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use super::executor::StepFault;
+use super::executor::{self, StepFault};
 use super::tree;
 use crate::engine::artefacts::{self, Artefacts};
 use crate::engine::slice::Run;
@@ -31,7 +30,7 @@ pub(super) fn take(
     let patterns = rule.keep.iter().filter_map(|text| Pattern::read(text).ok());
     let patterns: Vec<Pattern> = patterns.collect();
     let folder = folder(runs, run);
-    remove(runs, run)?;
+    executor::remove(&folder)?;
     let to = match rule.retain {
         Retain::Never => None,
         Retain::Always | Retain::OnFailure => {
@@ -44,7 +43,7 @@ pub(super) fn take(
     let workspace = runs.join(run.to_string());
     let taken = tree::gather(&workspace, &patterns, rule.retain, to)?;
     if taken.files.is_empty() {
-        remove(runs, run)?;
+        executor::remove(&folder)?;
     }
     Ok(Some(Box::new(taken)))
 }
@@ -53,17 +52,6 @@ pub(super) fn take(
 pub(super) fn release(runs: &Path, run: &Run) -> Result<(), StepFault> {
     match artefacts::are_retained(run) {
         true => Ok(()),
-        false => remove(runs, run.run),
-    }
-}
-
-/// Removes what was taken of a run, or what somebody has put in its place.
-fn remove(runs: &Path, run: RunId) -> Result<(), StepFault> {
-    let folder = folder(runs, run);
-    match fs::symlink_metadata(&folder) {
-        Ok(found) if found.is_dir() => Ok(tree::remove_tree(&folder)?),
-        Ok(_) => fs::remove_file(&folder).map_err(StepFault::folder(&folder)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(StepFault::folder(&folder)(error)),
+        false => executor::remove(&folder(runs, run.run)),
     }
 }

@@ -21,7 +21,7 @@ use crate::engine::slice::Standing;
 use crate::engine::start::Peek;
 use crate::protocol::model::Retain;
 use crate::store::{Fault, Flush, GroupCommit, Lead, Response, Store, Writer};
-use crate::units::RunId;
+use crate::units::{Digest, RunId};
 
 /// How many workspaces may wait to be removed before workers wait too.
 const SWEEP_MAX: usize = 64;
@@ -71,7 +71,8 @@ pub(super) enum Work {
     Execute(Assignment),
     /// One that an earlier session has started is waited for.
     Adopt(Assignment),
-    Judge(Assignment),
+    /// It has ended, and has left what has this digest.
+    Judge(Assignment, Option<Digest>),
 }
 
 /// What came of some work.
@@ -222,7 +223,7 @@ impl Dispatcher<'_> {
             let closed = report.as_ref().and_then(|report: &Report| report.closed);
             let work = self.exchange(report.take())?;
             let put_away = || {
-                for run in closed {
+                if let Some(run) = closed {
                     self.release(run).unwrap_or_else(|fault| self.fail(fault));
                     self.put_away(run, sweep);
                 }
@@ -267,9 +268,9 @@ impl Dispatcher<'_> {
         meanwhile: &dyn Fn(),
     ) -> Result<Report, SessionFault> {
         let (assignment, (action, fault)) = match work {
-            Work::Judge(assignment) => {
+            Work::Judge(assignment, left) => {
                 meanwhile();
-                return self.judge(bench, &assignment, Vec::new());
+                return self.judge(bench, &assignment, left, Vec::new());
             }
             Work::Adopt(assignment) => {
                 meanwhile();
@@ -288,12 +289,15 @@ impl Dispatcher<'_> {
         let Some(action) = action else {
             return Ok(Report::default());
         };
+        let left = left_by(&action);
         let is_judged = self.executor.rules.protocol().judge.is_some();
         match action {
-            Action::Finish { .. } if !is_judged => self.judge(bench, &assignment, vec![action]),
+            Action::Finish { .. } if !is_judged => {
+                self.judge(bench, &assignment, left, vec![action])
+            }
             // The ending is on the record before the judge starts; it may have closed the run.
             Action::Finish { .. } if self.record(vec![action.clone()])?.contains(&run) => {
-                self.judge(bench, &assignment, Vec::new())
+                self.judge(bench, &assignment, left, Vec::new())
             }
             Action::Finish { .. } => Ok(Report {
                 actions: Vec::new(),
@@ -310,9 +314,10 @@ impl Dispatcher<'_> {
         &self,
         bench: &mut Bench,
         assignment: &Assignment,
+        left: Option<Digest>,
         mut actions: Vec<Action>,
     ) -> Result<Report, SessionFault> {
-        let score = self.executor.judge(assignment, bench)?;
+        let score = self.executor.judge(assignment, left, bench)?;
         let closed = score.is_some().then_some(assignment.run);
         actions.extend(score);
         Ok(Report { actions, closed })
@@ -593,5 +598,16 @@ impl Dispatcher<'_> {
             running: standing.live.len() as u64,
             unjudged: arms.map(|(_, tally)| tally.unjudged).sum(),
         }
+    }
+}
+
+/// Returns the digest of what a run has left in its workspace, by what is recorded of its end.
+fn left_by(finish: &Action) -> Option<Digest> {
+    match finish {
+        Action::Finish {
+            execution: Some(execution),
+            ..
+        } => execution.left(),
+        _ => None,
     }
 }

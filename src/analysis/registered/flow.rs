@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::answer::{ArmFlow, Exposure, Flow};
+use super::answer::{ArmFlow, Exposed, Exposure, Flow};
 use super::observed::{Fate, Observed, Slot};
 use super::pairs::Cells;
-use crate::protocol::model::{Analysis, Arm};
+use crate::protocol::model::{Analysis, Arm, Protocol};
 
 /// Why a slot has no verdict, where nothing says it.
 const UNSPECIFIED: &str = "unspecified";
@@ -13,16 +13,18 @@ const UNSPECIFIED: &str = "unspecified";
 /// Counts the slots of a study. `compared` are the arms that are compared, `outcome` is the primary one, both by
 /// their places.
 pub(super) fn flow(
+    protocol: &Protocol,
     analysis: &Analysis,
-    arms: &[Arm],
     observed: &Observed,
     cells: &Cells<'_>,
     compared: &[usize],
     outcome: usize,
 ) -> Flow {
+    let arms = &protocol.arms;
     let of_arm = |(place, arm): (usize, &Arm)| {
         let slots = observed.slots.iter().filter(|slot| slot.arm == place);
-        arm_flow(&arm.id, slots)
+        let is_checked = protocol.manipulation_check.contains_key(&arm.id);
+        arm_flow(&arm.id, is_checked, slots)
     };
     let is_complete = |task: &usize| {
         (0..arms.len()).all(|arm| {
@@ -50,7 +52,7 @@ pub(super) fn flow(
     }
 }
 
-fn arm_flow<'a>(arm: &str, slots: impl Iterator<Item = &'a Slot>) -> ArmFlow {
+fn arm_flow<'a>(arm: &str, is_checked: bool, slots: impl Iterator<Item = &'a Slot>) -> ArmFlow {
     let mut flow = ArmFlow {
         arm: arm.to_owned(),
         slots: 0,
@@ -58,12 +60,17 @@ fn arm_flow<'a>(arm: &str, slots: impl Iterator<Item = &'a Slot>) -> ArmFlow {
         unjudged: 0,
         unjudged_by_reason: BTreeMap::new(),
         open: 0,
+        exposed: is_checked.then(Exposed::default),
         exposure: Exposure::default(),
     };
     for slot in slots {
         flow.slots += 1;
         match slot.fate {
-            Fate::Scored => flow.scored += 1,
+            Fate::Scored => {
+                flow.scored += 1;
+                let exposed = flow.exposed.iter_mut();
+                exposed.for_each(|exposed| exposed.add(slot.exposed));
+            }
             Fate::Open => flow.open += 1,
             Fate::Unjudged => {
                 let reason = slot.reason.unwrap_or(UNSPECIFIED);
@@ -74,6 +81,17 @@ fn arm_flow<'a>(arm: &str, slots: impl Iterator<Item = &'a Slot>) -> ArmFlow {
         flow.exposure.add(slot);
     }
     flow
+}
+
+impl Exposed {
+    /// Adds a scored run.
+    fn add(&mut self, exposed: Option<bool>) {
+        *match exposed {
+            Some(true) => &mut self.yes,
+            Some(false) => &mut self.no,
+            None => &mut self.unknown,
+        } += 1;
+    }
 }
 
 impl Exposure {

@@ -73,7 +73,14 @@ impl Registered<'_> {
         });
         let compared = self.compared();
         let outcome = self.place(&analysis.primary.outcome);
-        let flow = flow::flow(analysis, arms, observed, &cells, &compared, outcome);
+        let flow = flow::flow(
+            self.protocol,
+            analysis,
+            observed,
+            &cells,
+            &compared,
+            outcome,
+        );
         let controls: Vec<Control> = observed.controls.iter().map(control).collect();
         let computed = family::Computed {
             primary: primary.iter().map(Made::answer).collect(),
