@@ -272,7 +272,10 @@ fn files_are_retained_as_registered_and_their_digests_always_recorded() {
         let rule = format!("keep = [\"out\"]\nretain = \"{retain}\"");
         let study = keeping(&rule, "printf a > out");
         let text = fs::read_to_string(study.base.join("study.toml")).unwrap();
-        let text = text.replace("per_slot = 3", "per_slot = 1");
+        let text = text.replace(
+            "per_slot = 3\nrerun = [\"unjudged\", \"lost\", \"stale\"]",
+            "per_slot = 1",
+        );
         study.write("study.toml", &text);
         study.write("judge.sh", judge);
         study.complete();

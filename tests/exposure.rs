@@ -145,7 +145,13 @@ fn a_check_that_fails_leaves_its_run_unjudged_as_an_outcome_would() {
         false,
     );
     let text = fs::read_to_string(study.base.join("study.toml")).unwrap();
-    study.write("study.toml", &text.replace("per_slot = 3", "per_slot = 1"));
+    study.write(
+        "study.toml",
+        &text.replace(
+            "per_slot = 3\nrerun = [\"unjudged\", \"lost\", \"stale\"]",
+            "per_slot = 1",
+        ),
+    );
     study.complete();
     study.verify();
     let of_b = study.states().into_iter().filter(|(arm, ..)| arm == "b");
