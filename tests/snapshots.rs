@@ -122,6 +122,11 @@ fn what_is_too_large_for_a_copy_is_judged_where_it_stands_and_that_is_recorded()
     study.verify();
     let run = study.data(&["show", "1"]);
     assert_eq!(run["state"], "scored", "{run}");
+    let shown = study.prereg(&["show", "1"]).out;
+    assert!(
+        shown.contains("  workspace more than is digested"),
+        "{shown}"
+    );
     let export = study.prereg(&["export"]).out;
     assert_eq!(export.matches(r#""in_place":true"#).count(), 1, "{export}");
 }

@@ -328,6 +328,13 @@ fn sealed_text(run: &Run, rules: Option<&Rules>) -> String {
             exit.or(signal).unwrap_or_else(|| "unknown".to_owned())
         ));
     }
+    let seen = run
+        .execution
+        .as_ref()
+        .and_then(|one| one.workspace.as_ref());
+    if seen.is_some_and(|seen| seen.after.is_none()) {
+        text.push_str("  workspace more than is digested: a judge works where it stands\n");
+    }
     if let Some(artefacts) = run
         .execution
         .as_ref()

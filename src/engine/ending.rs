@@ -73,7 +73,8 @@ pub(super) fn finish(
     }));
     let scoring = &rules.protocol().scoring;
     let unscored = |word| word == ScoreWord::Unjudged;
-    let cause = if !facts.evident {
+    let requires = !rules.protocol().evidence.is_empty();
+    let cause = if requires && !facts.evident {
         Some(Cause::Evidence)
     } else if ending.timed_out && unscored(scoring.on_timeout) {
         Some(Cause::TimedOut)

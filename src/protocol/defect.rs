@@ -72,7 +72,7 @@ codes! {
     UnknownSplit, "unknown-split", "A task's split is not declared.";
     Draw, "draw", "The draw cannot be made.";
     Template, "template", "A template names something that does not exist.";
-    Path, "path", "A path leaves its folder.";
+    Path, "path", "A path leaves its folder, or a pattern of paths cannot be read.";
     Command, "command", "A command is empty or cannot be executed.";
     UnknownArm, "unknown-arm", "An arm that is named is not declared.";
     UnknownOutcome, "unknown-outcome", "An outcome that is named is not declared.";

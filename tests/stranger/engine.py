@@ -382,7 +382,7 @@ class Engine:
         scoring = self.protocol["scoring"]
         cause = None
         lacks = told is None and world.lacks_evidence(self, run, action["ending"], said, at)
-        if lacks or (told is not None and {"event": "unjudged", "run": number, "cause": "evidence"} in told):
+        if lacks or (self.protocol["evidence"] and told is not None and {"event": "unjudged", "run": number, "cause": "evidence"} in told):
             cause = "evidence"
         elif action["ending"]["timed_out"] and scoring["on_timeout"] == "unjudged":
             cause = "timed-out"

@@ -171,7 +171,7 @@ impl Checker<'_> {
             if self.inside(place.clone(), pattern)
                 && let Err(message) = Pattern::read(pattern)
             {
-                self.refuse(Code::Literal, place, message);
+                self.refuse(Code::Path, place, message);
             }
         }
         let splits = draft.tasks.splits.iter().flatten();

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use super::beside::set_aside;
+use super::staging::remove;
 use super::{Executor, StepFault};
 use crate::engine::command::{Action, Cause, EndedBy, Ending, Execution, Stream, WorkspaceSeen};
 use crate::engine::scoring::EVIDENCE_MAX;
@@ -22,7 +24,10 @@ impl Executor<'_> {
         before: Before,
     ) -> (Option<Action>, Option<StepFault>) {
         let rule = self.rules.protocol().artefacts.as_ref();
-        let artefacts = match artefacts::take(self.runs, run, rule) {
+        // No judge was at work yet: what stands aside, somebody else has put there.
+        let taken =
+            remove(&set_aside(self.runs, run)).and_then(|()| artefacts::take(self.runs, run, rule));
+        let artefacts = match taken {
             Ok(artefacts) => artefacts,
             // Its receipt stands: the next session takes it up again.
             Err(fault) => return (None, Some(fault)),

@@ -238,11 +238,12 @@ impl Executor<'_> {
             None => self.restore(&workspace).map(|()| Staged::InPlace)?,
         };
         let claim = protocol.claim.as_ref().and_then(|claim| {
-            text_of(tree::read_regular(
-                &workspace,
-                &claim.file,
-                EVIDENCE_MAX as u64,
-            ))
+            // What is no file is not copied, and is not as if there were none.
+            let left = match staged {
+                Staged::InPlace => workspace.clone(),
+                Staged::Copy | Staged::Changed => set_aside(self.runs, assignment.run),
+            };
+            text_of(tree::read_regular(&left, &claim.file, EVIDENCE_MAX as u64))
         });
         let mut evidence = Evidence {
             claim,
