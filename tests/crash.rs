@@ -442,11 +442,8 @@ fn a_run_whose_end_cannot_be_proved_holds_up_no_other() {
     runner.wait().unwrap();
     kill_with(rustix::process::Signal::KILL, supervisor);
     // Of a machine that does not tell when its processes began, nobody knows.
-    let notes = common::files_below(&study.base).into_iter();
-    let note = notes
-        .filter(|path| path.ends_with("1.supervisor"))
-        .next()
-        .unwrap();
+    let mut notes = common::files_below(&study.base).into_iter();
+    let note = notes.find(|path| path.ends_with("1.supervisor")).unwrap();
     let mut identity: Value = serde_json::from_slice(&fs::read(&note).unwrap()).unwrap();
     identity["start_ticks"] = Value::Null;
     fs::write(&note, identity.to_string()).unwrap();

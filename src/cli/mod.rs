@@ -11,7 +11,6 @@ mod explain;
 mod explore;
 mod export;
 mod input;
-mod inspect;
 mod live;
 mod looks;
 mod operator;
@@ -24,7 +23,8 @@ mod reply;
 mod results;
 mod run;
 mod seal;
-
+mod show;
+mod status;
 mod study;
 mod verify;
 
@@ -123,9 +123,9 @@ fn execute(cli: &Cli) -> Result<Reply, Failure> {
         Verb::Cancel(args) => live::cancel(args),
         Verb::Reconcile(args) => live::reconcile(args),
         Verb::Doctor => doctor::doctor(),
-        Verb::Status(args) => inspect::status(args, cli.json),
+        Verb::Status(args) => status::status(args, cli.json),
         Verb::Analyze(args) => analyze::analyze(args),
-        Verb::Show(args) => inspect::show(args),
+        Verb::Show(args) => show::show(args),
         Verb::Head(args) => anchor::head(args),
         Verb::Anchor(args) => anchor::anchor(args),
         Verb::Verify(args) => verify::verify(args),
