@@ -13,7 +13,7 @@ use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
 use common::{Recipe, Study, files_below};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// Returns a complete study of two arms that print; one prints more than is kept.
 fn study() -> Study {
@@ -126,4 +126,187 @@ fn what_is_sealed_in_an_export_cannot_be_held_to_anything() {
         said.json()["artefacts"],
         json!({ "agree": 0, "cut": 0, "absent": 0 })
     );
+}
+
+/// A study whose arms leave files, of which some are to be kept.
+fn keeping(rule: &str, arm: &str) -> Study {
+    let study = Recipe {
+        tasks: 1,
+        repeats: 1,
+        runs_max: 1,
+        arms: [arm.to_owned(), "printf b > out; exit 3".to_owned()],
+        ..Recipe::default()
+    }
+    .lay();
+    let text = fs::read_to_string(study.base.join("study.toml")).unwrap();
+    let text = text.replace("[claim]\n", &format!("[artefacts]\n{rule}\n[claim]\n"));
+    study.write("study.toml", &text);
+    study
+}
+
+/// Returns what is recorded of the artefacts of a run.
+fn recorded(study: &Study, run: u32) -> Value {
+    study.data(&["show", &run.to_string()])["execution"]["artefacts"].clone()
+}
+
+/// Returns the stored artefacts of a run: their names and what is in them, in order.
+fn stored(study: &Study, run: u32) -> Vec<(String, Vec<u8>)> {
+    let folder = format!("{run}.artefacts");
+    let all = files_below(&study.base).into_iter();
+    let of_run = all.filter(|path| path.parent().unwrap().ends_with(&folder));
+    let mut found: Vec<_> = of_run
+        .map(|path| {
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            (name, fs::read(path).unwrap())
+        })
+        .collect();
+    found.sort();
+    found
+}
+
+fn digest(bytes: &[u8]) -> String {
+    prereg::units::Digest::of(&[bytes]).to_string()
+}
+
+#[test]
+fn files_of_a_workspace_are_kept_by_their_digests_before_anybody_judges_them() {
+    // A judge that spoils whatever it finds, in its copy.
+    let judge = format!(
+        "{}rm -rf made.patch deep; echo spoilt > made.patch\n",
+        common::JUDGE
+    );
+    let study = keeping(
+        "keep = [\"**/*.patch\", \"claim.json\", \"report.json\"]",
+        "printf one > made.patch; mkdir -p deep/er; printf one > deep/er/same.patch; : > deep/none.patch; printf x > other",
+    );
+    study.write("judge.sh", &judge);
+    study.complete();
+    study.verify();
+    let file = |path: &str, text: &str| json!({ "path": path, "bytes": text.len(), "digest": digest(text.as_bytes()) });
+    assert_eq!(
+        recorded(&study, 1),
+        json!({
+            "retain": "always",
+            "files": [file("deep/er/same.patch", "one"), file("deep/none.patch", ""), file("made.patch", "one")],
+        })
+    );
+    let mut wanted = vec![(digest(b"one"), b"one".to_vec()), (digest(b""), Vec::new())];
+    wanted.sort();
+    assert_eq!(stored(&study, 1), wanted);
+    assert_eq!(recorded(&study, 2), json!({ "retain": "always" }));
+    assert_eq!(stored(&study, 2), []);
+    let shown = study.prereg(&["show", "1"]).out;
+    assert!(shown.contains(" 3 bytes, \"made.patch\"\n"), "{shown}");
+
+    let said = verify(&study, "study.prereg.db");
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let agree = said.json()["artefacts"]["agree"].as_u64().unwrap();
+    let one = files_below(&study.base)
+        .into_iter()
+        .find(|path| path.ends_with(digest(b"one")))
+        .unwrap();
+    fs::write(&one, "two").unwrap();
+    let said = verify(&study, "study.prereg.db");
+    assert_eq!(
+        (said.code, said.error_code().as_str()),
+        (Some(5), "artefact-differs")
+    );
+    fs::remove_file(&one).unwrap();
+    let said = verify(&study, "study.prereg.db").json()["artefacts"].clone();
+    assert_eq!(said, json!({ "agree": agree - 1, "cut": 0, "absent": 1 }));
+}
+
+#[test]
+fn no_trick_of_an_arm_brings_anything_else_into_what_is_kept() {
+    let arm = r#"
+        printf secret > "$LOG.secret"
+        ln -s "$LOG.secret" link.patch
+        ln "$LOG.secret" hard.patch 2>/dev/null || { printf x > twin; ln twin hard.patch; }
+        mkfifo pipe.patch
+        truncate -s 1T sparse.patch
+        mkdir folder.patch; printf in > folder.patch/in.patch
+        ln -s / root
+        printf fine > fine.patch
+        chmod 000 fine.patch; chmod 400 fine.patch
+    "#;
+    let study = keeping("keep = [\"**/*.patch\"]", arm);
+    study.complete();
+    study.verify();
+    let found = recorded(&study, 1);
+    let paths: Vec<&str> = found["files"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|file| file["path"].as_str().unwrap())
+        .collect();
+    assert_eq!(paths, ["fine.patch", "folder.patch/in.patch"]);
+    let left_out = json!({ "link": 1, "hard-link": 1, "special": 1, "too-large": 1 });
+    assert_eq!(found["left_out"], left_out);
+    let all = stored(&study, 1);
+    assert!(all.iter().all(|(_, bytes)| bytes != b"secret"), "{all:?}");
+    let shown = study.prereg(&["show", "1"]).out;
+    assert!(shown.contains("  left out  1 (hard-link)\n"), "{shown}");
+}
+
+#[test]
+fn files_are_kept_up_to_a_number_of_them() {
+    let arm = "i=0; while [ $i -lt 1003 ]; do : > $i.patch; i=$((i+1)); done";
+    let study = keeping("keep = [\"*.patch\"]", arm);
+    study.complete();
+    study.verify();
+    let found = recorded(&study, 1);
+    assert_eq!(found["files"].as_array().unwrap().len(), 1000);
+    assert_eq!(found["left_out"], json!({ "too-many": 3 }));
+}
+
+#[test]
+fn files_are_retained_as_registered_and_their_digests_always_recorded() {
+    let broken = "#!/bin/sh\nexit 1\n";
+    for (retain, judge, kept) in [
+        ("always", common::JUDGE, [true, true]),
+        ("never", common::JUDGE, [false, false]),
+        // The second arm exits with 3; which outcome a run has is not asked.
+        ("on_failure", common::JUDGE, [false, true]),
+        ("on_failure", broken, [true, true]),
+    ] {
+        let rule = format!("keep = [\"out\"]\nretain = \"{retain}\"");
+        let study = keeping(&rule, "printf a > out");
+        let text = fs::read_to_string(study.base.join("study.toml")).unwrap();
+        let text = text.replace(
+            "per_slot = 3\nrerun = [\"unjudged\", \"lost\", \"stale\"]",
+            "per_slot = 1",
+        );
+        study.write("study.toml", &text);
+        study.write("judge.sh", judge);
+        study.complete();
+        study.verify();
+        for (run, kept) in [1, 2].into_iter().zip(kept) {
+            let arm = study.data(&["show", &run.to_string()])["arm"].clone();
+            let text = arm.as_str().unwrap().as_bytes().to_vec();
+            let found = recorded(&study, run);
+            assert_eq!(
+                found["files"][0]["digest"],
+                json!(digest(&text)),
+                "{retain}"
+            );
+            let wanted = if kept {
+                vec![(digest(&text), text)]
+            } else {
+                Vec::new()
+            };
+            assert_eq!(stored(&study, run), wanted, "{retain} {run}");
+        }
+        // What is not retained is not missed.
+        let said = verify(&study, "study.prereg.db");
+        assert_eq!(said.json()["artefacts"]["absent"], 0, "{retain}");
+    }
+}
+
+#[test]
+fn a_pattern_that_means_something_else_elsewhere_is_refused() {
+    for pattern in ["../x", "/x", "[ab]", "a**", "{a,b}", "out/**"] {
+        let study = keeping(&format!("keep = [\"{pattern}\"]"), "true");
+        let said = study.prereg(&["check", "study.toml", "--json"]);
+        assert_eq!(said.code, Some(3), "{pattern}: {said:?}");
+    }
 }

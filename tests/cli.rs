@@ -192,7 +192,7 @@ fn a_protocol_that_cannot_be_enforced_is_refused() {
     let text = fs::read_to_string(desk.path("minimal.toml")).unwrap();
     fs::write(
         desk.path("later.toml"),
-        format!("{text}\n[evidence]\nrequired = [\"measurement\"]\n[cutoff]\nat = \"2027-01-01T00:00:00Z\"\n"),
+        text.replace("kind = \"confirmatory\"", "kind = \"exploratory\""),
     )
     .unwrap();
     transcript!(

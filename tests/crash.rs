@@ -418,6 +418,70 @@ fn a_run_is_lost_by_word_only_if_it_is_not_there() {
     assert_eq!(study.states()[0].2, "lost");
 }
 
+/// A run of which nobody can tell whether it has ended keeps its place, and holds up no other.
+#[test]
+fn a_run_whose_end_cannot_be_proved_holds_up_no_other() {
+    let arm = |letter: &str| {
+        format!(
+            "echo {{run.id}} >> \"$LOG\"; [ {{run.id}} = 1 ] && sleep 300; printf {letter} > out"
+        )
+    };
+    let study = Recipe {
+        tasks: 3,
+        repeats: 1,
+        arms: [arm("a"), arm("b")],
+        runs_max: 2,
+        timeout: "10m",
+        ..Recipe::default()
+    }
+    .lay();
+    let mut runner = begin(&study);
+    let supervisor = supervisor(&study);
+    runner.kill().unwrap();
+    runner.wait().unwrap();
+    kill_with(rustix::process::Signal::KILL, supervisor);
+    // Of a machine that does not tell when its processes began, nobody knows.
+    let mut notes = common::files_below(&study.base).into_iter();
+    let note = notes.find(|path| path.ends_with("1.supervisor")).unwrap();
+    let mut identity: Value = serde_json::from_slice(&fs::read(&note).unwrap()).unwrap();
+    identity["start_ticks"] = Value::Null;
+    fs::write(&note, identity.to_string()).unwrap();
+    for _ in 0..2 {
+        let said = study.prereg(&["run", "study.toml", "--json"]);
+        assert_eq!(
+            (said.code, said.error_code().as_str()),
+            (Some(1), "end-unproven"),
+            "{said:?}"
+        );
+        let message = said.json()["error"]["message"].to_string();
+        assert!(
+            message.contains("prereg reconcile 1 --lost --reason"),
+            "{message}"
+        );
+        let states = study.states();
+        let count = |wanted: &str| {
+            states
+                .iter()
+                .filter(|(_, state, _)| state == wanted)
+                .count()
+        };
+        // The other two tasks were done; the slot after it in its own block waits.
+        assert_eq!((count("live"), count("scored")), (1, 4), "{states:?}");
+    }
+    study.verify();
+    study.data(&[
+        "reconcile",
+        "1",
+        "--lost",
+        "--reason",
+        "nothing of it is there",
+    ]);
+    study.complete();
+    study.verify();
+    study.assert_nobody_is_left();
+    assert_eq!(study.states()[0].2, "lost");
+}
+
 /// A runner that is killed while the judge is at work judges again and executes nothing again.
 #[test]
 fn a_run_that_ended_is_judged_again_and_not_executed_again() {

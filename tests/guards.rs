@@ -136,7 +136,7 @@ fn note_of(note: String) -> Request {
         actor: "user".to_owned(),
         key: None,
         expects: None,
-        action: Action::Deviate { note },
+        action: Action::Deviate { note, arm: None },
     }
 }
 

@@ -171,6 +171,46 @@ fn the_stranger_verifies_small_studies() {
     }
 }
 
+/// Settings that change and are put right, a measurement that is missing, checks of exposure.
+#[test]
+fn the_stranger_verifies_what_is_known_of_runs() {
+    for seal in [false, true] {
+        let arm = |letter: &str, model: &str| {
+            format!(r#"printf {letter} > out; printf '{{"model": "%s"}}' "{model}""#)
+        };
+        let study = Recipe {
+            seal,
+            runs_max: 1,
+            arms: [arm("a", "$(cat \"$LOG\")"), arm("b", "m")],
+            ..Recipe::default()
+        }
+        .lay();
+        let text = fs::read_to_string(study.base.join("study.toml")).unwrap();
+        let text = text.replace(
+            "[execution]\n",
+            "[execution]\nrequests = { model = \"m\" }\n",
+        );
+        let more = "[observation]\nfrom = \"stdout\"\neffective = { model = \"observed.model\" }\n\
+            [evidence]\nrequired = [\"measurement\"]\n[manipulation_check]\nb = \"report.correct\"\n";
+        study.write("study.toml", &(text + more));
+        fs::write(&study.log, "other").unwrap();
+        let said = study.prereg(&["run", "study.toml", "--json"]);
+        assert_eq!(said.json()["code"], "binding-changed", "{said:?}");
+        fs::write(&study.log, "m").unwrap();
+        study.data(&["deviate", "--note", "n", "--arm", "a"]);
+        let next = study.data(&["status"])["next"]["start"].clone();
+        let word = |name: &str| next[name].as_str().unwrap().to_owned();
+        study.data(&["start", &word("task"), &word("arm"), "--ref", "x"]);
+        study.data(&["finish", "4", "--exit", "0"]);
+        assert_eq!(study.states()[3].2, "evidence");
+        if !seal {
+            study.complete();
+        }
+        study.data(&["export", "--to", "export.jsonl"]);
+        both_verify(&study.record(), &study.base.join("export.jsonl"));
+    }
+}
+
 #[test]
 fn the_stranger_verifies_what_is_sealed() {
     let study = Recipe {

@@ -308,6 +308,7 @@ fn scored(run: u64, passed: bool) -> Event {
     let outcomes = [("passed", passed), ("false_claim", false)];
     Event::Scored {
         run: RunId(run),
+        exposed: None,
         outcomes: Some(
             outcomes
                 .map(|(id, value)| (id.to_owned(), json!(value)))

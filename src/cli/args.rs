@@ -563,6 +563,9 @@ pub(super) struct Deviate {
     /// What happened; the report prints it in full.
     #[arg(long, value_name = "TEXT", value_parser = said)]
     pub note: String,
+    /// The arm whose settings were put right: it may start again (`binding-changed`).
+    #[arg(long, value_name = "ARM")]
+    pub arm: Option<String>,
     #[command(flatten)]
     pub which: Which,
     #[command(flatten)]

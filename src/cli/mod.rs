@@ -11,7 +11,6 @@ mod explain;
 mod explore;
 mod export;
 mod input;
-mod inspect;
 mod live;
 mod look;
 mod looks;
@@ -25,7 +24,8 @@ mod reply;
 mod results;
 mod run;
 mod seal;
-
+mod show;
+mod status;
 mod study;
 mod verify;
 
@@ -125,9 +125,9 @@ fn execute(cli: &Cli) -> Result<Reply, Failure> {
         Verb::Reconcile(args) => live::reconcile(args),
         Verb::Look(args) => look::look(args),
         Verb::Doctor => doctor::doctor(),
-        Verb::Status(args) => inspect::status(args, cli.json),
+        Verb::Status(args) => status::status(args, cli.json),
         Verb::Analyze(args) => analyze::analyze(args),
-        Verb::Show(args) => inspect::show(args),
+        Verb::Show(args) => show::show(args),
         Verb::Head(args) => anchor::head(args),
         Verb::Anchor(args) => anchor::anchor(args),
         Verb::Verify(args) => verify::verify(args),

@@ -243,6 +243,7 @@ pub(super) fn deviate(args: &Deviate) -> Result<Reply, Failure> {
     let mut store = open(&args.which)?;
     let action = Action::Deviate {
         note: args.note.clone(),
+        arm: args.arm.clone(),
     };
     let response = apply(&mut store, request(&args.writes, action))?;
     Ok(told(

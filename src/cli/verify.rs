@@ -119,6 +119,7 @@ fn hold_files(
     let found = [&as_record, &as_study].into_iter().find(|at| at.is_dir());
     let runs = found.unwrap_or(&as_record);
     kept.check(runs, run.run, said)
+        .and_then(|()| kept.check_artefacts(runs, run))
         .map_err(|unlike| match unlike {
             Unlike::Differs(message) => {
                 End::Diverged(Divergence::new(Code::ArtefactDiffers, 0, message))

@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::artefacts::Artefacts;
 use crate::protocol::model::{CauseWord, Containment};
 use crate::protocol::registration::Registration;
 use crate::units::{Bytes, Digest, Micros, Money, RunId, Time};
@@ -202,6 +203,9 @@ pub enum Action {
     Deviate {
         /// What.
         note: String,
+        /// The arm that may start again, whatever settings it was last seen to use.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        arm: Option<String>,
     },
     /// Records that a head of the record was published.
     Anchor {
@@ -371,6 +375,9 @@ pub struct Execution {
     /// Processor time of the system for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system: Option<Micros>,
+    /// How many processors the machine had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processors: Option<u32>,
     /// The most memory that one of its processes had.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Bytes>,
@@ -383,6 +390,9 @@ pub struct Execution {
     /// What it did to its workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<Box<WorkspaceSeen>>,
+    /// What is kept of its workspace, where the protocol says what.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub artefacts: Option<Box<Artefacts>>,
     /// What the arm's own output says, where the protocol reads it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed: Option<Value>,
@@ -394,6 +404,13 @@ pub struct Execution {
     /// Its standard error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stderr: Option<Stream>,
+}
+
+impl Execution {
+    /// Returns the digest of what it has left in its workspace.
+    pub fn left(&self) -> Option<Digest> {
+        self.workspace.as_ref()?.after
+    }
 }
 
 /// What was seen of a run's workspace: before its start, and when nothing of the run was left.
@@ -475,6 +492,9 @@ pub struct Judged {
     pub signal: Option<i32>,
     /// Whether its time limit ended it.
     pub timed_out: bool,
+    /// Whether it worked where the arm had, and not on a copy: of more than can be digested there is none.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_place: bool,
     /// Why it could not be executed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
@@ -496,6 +516,8 @@ pub enum Cause {
     Infra,
     /// An outcome could not be computed.
     OutcomeError,
+    /// Evidence that the protocol requires is missing or does not cohere.
+    Evidence,
     /// The run was not prepared or not started.
     Failed,
     /// The run met its limit, and the protocol does not score such runs.
@@ -518,6 +540,7 @@ impl Cause {
             Self::JudgeError => "judge-error",
             Self::Infra => "infra",
             Self::OutcomeError => "outcome-error",
+            Self::Evidence => "evidence",
             Self::Failed => "failed",
             Self::TimedOut => "timed-out",
             Self::Cancelled => "cancelled",
@@ -538,7 +561,8 @@ impl Cause {
             | Self::JudgeTimeout
             | Self::JudgeError
             | Self::Infra
-            | Self::OutcomeError => CauseWord::Unjudged,
+            | Self::OutcomeError
+            | Self::Evidence => CauseWord::Unjudged,
         }
     }
 }

@@ -6,13 +6,14 @@ use super::command::{Action, Cause, Command};
 use super::durations;
 use super::ending::{close, evidence_digest, expire, finish, observed, score};
 use super::event::Event;
+use super::evidence::Known;
 use super::guards;
 use super::hands;
 use super::looks::{self, Due};
 use super::observation::Facts;
 use super::refusal::Refusal;
 use super::rules::Rules;
-use super::scoring::{self, Verdict};
+use super::scoring::{self, Scores, Verdict};
 use super::slice::{Run, Slice, State};
 use super::start;
 use super::tasks;
@@ -54,7 +55,18 @@ pub fn decide(rules: Option<&Rules>, slice: &Slice, command: &Command) -> Ruling
             ending,
             execution,
         } => {
-            let facts = |run: &Run| observed(rules, slice, run, ending, execution.as_ref());
+            let clocks_are_right = command.clock.is_right() && slice.standing.clock.are_right();
+            let facts = |run: &Run| {
+                let execution = execution.as_ref();
+                let known = Known {
+                    run,
+                    ending,
+                    execution,
+                    at,
+                    clocks_are_right,
+                };
+                observed(rules, slice, known)
+            };
             finish(rules, slice, *run, ending, at, facts)
         }
         Action::Score {
@@ -92,7 +104,7 @@ pub fn decide(rules: Option<&Rules>, slice: &Slice, command: &Command) -> Ruling
         Action::AddTask { task } => tasks::add(rules, slice, task),
         Action::Draw { from, tasks } => tasks::draw(rules, slice, *from, tasks),
         Action::Void { block, .. } => hands::void(rules, slice, *block),
-        Action::Deviate { .. } => Ok(vec![Event::Deviated {}]),
+        Action::Deviate { arm, .. } => hands::deviate(rules, arm.as_deref()),
         Action::Anchor { entry, witness, .. } => {
             hands::anchor(slice, *entry, witness, &command.action)
         }
@@ -240,7 +252,9 @@ pub fn could_follow(rules: &Rules, slice: &Slice, command: &Command, events: &[E
     };
     let verdict = match events.first() {
         Some(Event::Scored { outcomes, .. }) => {
-            Verdict::Scored(outcomes.clone().unwrap_or_default())
+            let outcomes = outcomes.clone().unwrap_or_default();
+            let exposed = None;
+            Verdict::Scored(Scores { outcomes, exposed })
         }
         Some(Event::Unjudged { cause, .. }) if is_of_evidence(*cause) => Verdict::Unjudged(*cause),
         _ => return false,
@@ -256,6 +270,7 @@ fn entry_of(events: &[Event]) -> Vec<Event> {
         Event::Scored { run, .. } => Event::Scored {
             run: *run,
             outcomes: None,
+            exposed: None,
         },
         other => other.clone(),
     };

@@ -5,17 +5,18 @@ use std::collections::BTreeSet;
 
 use super::attempts::{self, Fate};
 use super::budget::Cost;
-use super::command::{Cause, Ending, Evidence, Execution};
+use super::command::{Cause, Ending, Evidence};
 use super::counts::{self, Change};
 use super::decide::{Ruling, known, open_run};
 use super::event::Event;
+use super::evidence;
 use super::guards;
 use super::lanes;
 use super::observation::Facts;
 use super::outage;
 use super::refusal::Refusal;
 use super::rules::Rules;
-use super::scoring::Verdict;
+use super::scoring::{Scores, Verdict};
 use super::slice::{Run, Slice, State};
 use super::spending;
 use crate::protocol::canonical;
@@ -23,18 +24,21 @@ use crate::protocol::model::{ScoreWord, Voids};
 use crate::units::{Digest, Money, RunId, Time};
 
 /// Derives what rules decide by from what was observed of a run.
-pub(super) fn observed(
-    rules: &Rules,
-    slice: &Slice,
-    run: &Run,
-    ending: &Ending,
-    execution: Option<&Execution>,
-) -> Facts {
+pub(super) fn observed(rules: &Rules, slice: &Slice, known: evidence::Known<'_>) -> Facts {
+    let evidence::Known {
+        run,
+        ending,
+        execution,
+        ..
+    } = known;
     let task = rules.task_in(slice, &run.task);
-    match rules.observer() {
-        Ok(observer) => observer.facts(run, task.as_deref(), ending, execution),
+    let requests = &rules.protocol().execution_of(&run.arm).requests;
+    let facts = match rules.observer() {
+        Ok(observer) => observer.facts(run, task.as_deref(), ending, execution, requests),
         Err(_) => Facts::told(&[]),
-    }
+    };
+    let evident = evidence::slip(rules, known).is_none();
+    Facts { evident, ..facts }
 }
 
 /// Ends a run; `facts` derives what rules decide by from what was observed of it.
@@ -55,6 +59,7 @@ pub(super) fn finish(
         run,
         error_stop: facts.error_stop,
         cost: facts.cost,
+        used: facts.used,
     }];
     events.extend(guards::after_start(rules, slice, &ended.arm, true));
     events.extend(spending::settled(rules, slice, ended, facts.cost));
@@ -68,7 +73,10 @@ pub(super) fn finish(
     }));
     let scoring = &rules.protocol().scoring;
     let unscored = |word| word == ScoreWord::Unjudged;
-    let cause = if ending.timed_out && unscored(scoring.on_timeout) {
+    let requires = !rules.protocol().evidence.is_empty();
+    let cause = if requires && !facts.evident {
+        Some(Cause::Evidence)
+    } else if ending.timed_out && unscored(scoring.on_timeout) {
         Some(Cause::TimedOut)
     } else {
         let stopped = facts.error_stop == Some(true);
@@ -196,9 +204,14 @@ pub(super) fn score(
         diff_kept(rules, slice, ended)?;
     }
     let (event, fate) = match verdict(ended) {
-        Verdict::Scored(outcomes) => {
+        Verdict::Scored(Scores { outcomes, exposed }) => {
             let outcomes = Some(outcomes);
-            (Event::Scored { run, outcomes }, Fate::Scored)
+            let scored = Event::Scored {
+                run,
+                outcomes,
+                exposed,
+            };
+            (scored, Fate::Scored)
         }
         Verdict::Unjudged(cause) => (Event::Unjudged { run, cause }, Fate::Unjudged(cause)),
     };

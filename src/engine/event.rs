@@ -9,6 +9,7 @@ use super::budget::{Cost, Ledger};
 use super::command::{Cause, Executed};
 use super::durations::Span;
 use super::outage::{Tally, Window};
+use super::settings::Settings;
 use crate::units::{Digest, Money, RunId};
 
 /// The outcomes of a run by id; null where a value is missing.
@@ -62,6 +63,9 @@ pub enum Event {
         /// What it cost.
         #[serde(default, skip_serializing_if = "Cost::is_unknown")]
         cost: Cost,
+        /// The settings that it reports it used; null where it does not say.
+        #[serde(default, skip_serializing_if = "Settings::is_empty")]
+        used: Settings,
     },
     /// A run's outcomes are computed and stand.
     Scored {
@@ -70,6 +74,10 @@ pub enum Event {
         /// What is sealed.
         #[serde(skip)]
         outcomes: Option<Outcomes>,
+        /// Whether the run was exposed to what its arm stands for, where the protocol checks that of an
+        /// arm; null where that is unknown, or not checked of this one. Sealed too.
+        #[serde(skip)]
+        exposed: Option<Value>,
     },
     /// A run has no outcomes and never will.
     Unjudged {
@@ -211,7 +219,11 @@ pub enum Event {
         slots: u64,
     },
     /// Something happened that the protocol did not foresee.
-    Deviated {},
+    Deviated {
+        /// The arm that may start again, whatever settings it was last seen to use.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        arm: Option<String>,
+    },
     /// A head was published.
     Anchored {
         /// The number of the entry that was the newest then.

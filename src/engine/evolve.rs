@@ -1,11 +1,14 @@
 //! The only fold: applies an event to a slice. Total; it needs no protocol and refuses nothing.
 
+use serde_json::Value;
+
 use super::budget::Cost;
 use super::command::{Action, Command};
 use super::durations::Middle;
 use super::ending::evidence_digest;
 use super::event::{Event, Place};
 use super::facts::{Fact, FactKey, Known, Said};
+use super::settings::{Seen, Settings};
 use super::slice::{Breaker, Counts, Lane, Progress, Run, Slice, State, Stopped};
 use crate::units::{RunId, Time};
 
@@ -62,6 +65,8 @@ pub fn evolve(slice: &mut Slice, at: Time, event: &Event) {
         } => {
             slice.standing.opened = Some(*registration);
             slice.standing.draft = *draft;
+            // What was seen of another draft's settings says nothing of this one's.
+            slice.standing.used.clear();
             // Those of the draft before.
             slice.tasks.clear();
         }
@@ -78,6 +83,7 @@ pub fn evolve(slice: &mut Slice, at: Time, event: &Event) {
             run,
             error_stop,
             cost,
+            used,
         } => {
             slice.standing.live.remove(run);
             slice.standing.ended.insert(*run);
@@ -86,15 +92,22 @@ pub fn evolve(slice: &mut Slice, at: Time, event: &Event) {
                 run.ended_at = Some(at);
                 run.error_stop = *error_stop;
                 run.cost = *cost;
+                run.used.clone_from(used);
             });
+            saw(slice, *run, used);
             count(slice, *run, |counts| counts.ended += 1);
         }
-        Event::Scored { run, outcomes } => {
+        Event::Scored {
+            run,
+            outcomes,
+            exposed,
+        } => {
             close(slice, *run);
             slice.change_run(*run, |run| {
                 run.state = State::Scored;
                 run.closed_at = Some(at);
                 run.outcomes.clone_from(outcomes);
+                run.exposed = exposed.as_ref().and_then(Value::as_bool);
             });
             count(slice, *run, |counts| counts.scored += 1);
         }
@@ -212,7 +225,12 @@ pub fn evolve(slice: &mut Slice, at: Time, event: &Event) {
             }
             slice.standing.slots = *slots;
         }
-        Event::Deviated {} => slice.standing.deviations += 1,
+        Event::Deviated { arm } => {
+            slice.standing.deviations += 1;
+            if let Some(arm) = arm {
+                slice.standing.used.remove(arm);
+            }
+        }
         Event::Anchored { entry, said } => {
             slice.standing.anchors += 1;
             slice.standing.anchored = slice.standing.anchored.max(*entry);
@@ -295,6 +313,7 @@ fn started(slice: &mut Slice, at: Time, event: &Event) {
         ended_at: None,
         error_stop: None,
         cost: Cost::Unknown,
+        used: Settings::new(),
         error: false,
         window: None,
         checkpoint: None,
@@ -305,6 +324,7 @@ fn started(slice: &mut Slice, at: Time, event: &Event) {
         evidence: None,
         left: None,
         note: None,
+        exposed: None,
         outcomes: None,
     };
     slice.set_run(opened);
@@ -441,6 +461,18 @@ fn know(slice: &mut Slice, task: &str, change: impl FnOnce(&mut Known)) {
     slice.set_fact(key, Fact::Task(known));
 }
 
+/// Notes what a run says of the settings of its arm; what it does not say stays as it was seen before.
+fn saw(slice: &mut Slice, run: RunId, used: &Settings) {
+    let Some(arm) = slice.run(run).map(|run| run.arm.clone()) else {
+        return;
+    };
+    for (name, value) in used.iter().filter(|(_, value)| !value.is_null()) {
+        let value = value.clone();
+        let of_arm = slice.standing.used.entry(arm.clone()).or_default();
+        of_arm.insert(name.clone(), Seen { run, value });
+    }
+}
+
 fn count(slice: &mut Slice, run: RunId, add: impl FnOnce(&mut Counts)) {
     let Some(run) = slice.run(run) else { return };
     if run.place.is_none_or(|place| place.lane.is_registered()) {
@@ -457,7 +489,7 @@ fn keep_said(slice: &mut Slice, command: &Command, events: &[Event]) {
         text: text.cloned(),
     };
     match &command.action {
-        Action::Deviate { note } => {
+        Action::Deviate { note, .. } => {
             let key = FactKey::Deviation(slice.standing.deviations);
             slice.set_fact(key, Fact::Said(by_hand(Some(note))));
         }

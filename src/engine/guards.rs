@@ -20,6 +20,7 @@ use super::preflight::{self, Status};
 use super::probes;
 use super::refusal::Refusal;
 use super::rules::Rules;
+use super::settings;
 use super::slice::{Slice, SwitchSaid};
 use super::spending;
 use crate::protocol::frame::Task;
@@ -59,6 +60,7 @@ pub(super) fn admissible(
     }
     readiness(rules, slice)?;
     probes(rules, slice)?;
+    settings::guard(rules, slice, arm)?;
     let in_session = executed == &Executed::Here;
     let slot = asked(rules, slice, (phase, listed), at, in_session);
     let of_stage = slot.and_then(|slot| rules.protocol().stages.get(slot.stage));

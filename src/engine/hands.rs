@@ -143,7 +143,19 @@ pub(super) fn void(rules: &Rules, slice: &Slice, block: u64) -> Ruling {
         return Err(Refusal::BlockScored { block });
     }
     let blocks = BTreeSet::from([block - 1]);
-    let mut events = vec![Event::Deviated {}];
+    let mut events = vec![Event::Deviated { arm: None }];
     events.extend(outage::void_blocks(rules, slice, &blocks, None));
     Ok(with_completion(rules, slice, events))
+}
+
+/// Records what the protocol did not foresee; it may let an arm start again.
+pub(super) fn deviate(rules: &Rules, arm: Option<&str>) -> Ruling {
+    match arm {
+        Some(arm) if rules.protocol().arm(arm).is_none() => Err(Refusal::UnknownArm {
+            arm: arm.to_owned(),
+        }),
+        arm => Ok(vec![Event::Deviated {
+            arm: arm.map(str::to_owned),
+        }]),
+    }
 }

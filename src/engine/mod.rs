@@ -18,13 +18,16 @@
 //! The rules that need no slice stand by themselves: who may write (`actors`), what follows an attempt
 //! (`attempts`), how long to wait (`backoff`), what may be spent (`budget`), when readings let starts
 //! through (`conditions`, of an arm or a stage by what is kept `apart`), whether a block ends in time (`fits`), what preflights (`preflight`) and
-//! probes (`probes`) say.
+//! probes (`probes`) say, which settings an arm used
+//! (`settings`), whether required evidence coheres
+//! (`evidence`), and which files are kept of a run (`artefacts`).
 //!
 //! A protocol is sound if it passed its check and what its rules can lead to: [`modelcheck`] plays
 //! it, and [`sound`] tells what was found as defects.
 
 pub mod actors;
 pub mod apart;
+pub mod artefacts;
 pub mod attempts;
 pub mod away;
 pub mod backoff;
@@ -37,6 +40,7 @@ pub mod decide;
 pub mod durations;
 pub mod ending;
 pub mod event;
+pub mod evidence;
 pub mod evolve;
 pub mod exact;
 pub mod facts;
@@ -55,6 +59,7 @@ pub mod refusal;
 pub mod rehearsal;
 pub mod rules;
 pub mod scoring;
+pub mod settings;
 pub mod slice;
 pub mod sound;
 mod spending;

@@ -7,10 +7,11 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::budget::Cost;
-use super::command::{Ending, Execution};
+use super::command::{Cause, Ending, Execution};
 use super::conditions;
 use super::event::Event;
 use super::scoring;
+use super::settings::Settings;
 use super::slice::Run;
 use crate::protocol::expression::{Answer, Expression, Scope};
 use crate::protocol::frame::Task;
@@ -21,6 +22,8 @@ use crate::protocol::model::{Protocol, Reading, ReadingFrom};
 pub struct Observer {
     error_stop: Option<Expression>,
     cost: Option<Expression>,
+    /// The settings that were used, by name.
+    effective: BTreeMap<String, Expression>,
     /// Whether an ending counts as an error in its window.
     error: Option<Expression>,
     readings: Vec<Reading>,
@@ -35,6 +38,10 @@ pub(super) struct Facts {
     pub(super) error: bool,
     /// What it cost.
     pub(super) cost: Cost,
+    /// The settings that it used, as far as it says.
+    pub(super) used: Settings,
+    /// Whether it has left the evidence that it must have left.
+    pub(super) evident: bool,
     /// The readings in its output.
     pub(super) readings: BTreeMap<String, Map<String, Value>>,
 }
@@ -46,16 +53,26 @@ impl Facts {
             error_stop: None,
             error: false,
             cost: Cost::Unknown,
+            used: Settings::new(),
+            evident: true,
             readings: BTreeMap::new(),
         };
         for event in events {
             match event {
                 Event::Ended {
-                    error_stop, cost, ..
+                    error_stop,
+                    cost,
+                    used,
+                    ..
                 } => {
                     facts.error_stop = *error_stop;
                     facts.cost = *cost;
+                    facts.used.clone_from(used);
                 }
+                Event::Unjudged {
+                    cause: Cause::Evidence,
+                    ..
+                } => facts.evident = false,
                 Event::Tallied { error, .. } => facts.error = *error,
                 Event::Read { id, fields, .. } => {
                     facts.readings.insert(id.clone(), fields.clone());
@@ -76,8 +93,13 @@ impl Observer {
         let error_stop = observation.and_then(|observation| observation.error_stop.as_deref());
         let cost = observation.and_then(|observation| observation.cost.as_deref());
         let error = protocol.outage.as_ref().map(|outage| outage.error.as_str());
+        let effective = observation.iter().flat_map(|one| &one.effective);
+        let effective = effective
+            .map(|(name, text)| Ok((name.clone(), Expression::compile(text, &scope)?)))
+            .collect::<Result<_, String>>()?;
         let readings = protocol.readings.iter();
         Ok(Self {
+            effective,
             error_stop: compile(error_stop).transpose()?,
             cost: compile(cost).transpose()?,
             error: compile(error).transpose()?,
@@ -91,25 +113,29 @@ impl Observer {
     /// Returns whether the protocol reads nothing of a run by an expression.
     fn is_silent(&self) -> bool {
         let expressions = [&self.error_stop, &self.cost, &self.error];
-        expressions.iter().all(|expression| expression.is_none())
+        self.effective.is_empty() && expressions.iter().all(|expression| expression.is_none())
     }
 
     /// Derives the facts of a run that ends.
     ///
     /// What the output says counts; what was reported beside it counts where the output says nothing.
-    /// An expression that is unknown or fails tells no error stop; a cost that fails is unreadable.
+    /// An expression that is unknown or fails tells no error stop and no setting; a cost that fails is
+    /// unreadable. `requests` are the settings that the run was asked to use.
     pub(super) fn facts(
         &self,
         run: &Run,
         task: Option<&Task>,
         ending: &Ending,
         execution: Option<&Execution>,
+        requests: &BTreeMap<String, String>,
     ) -> Facts {
         if self.is_silent() {
             return Facts {
                 error_stop: ending.error_stop,
                 error: false,
                 cost: ending.cost.map_or(Cost::Unknown, Cost::Known),
+                used: self.used(&Map::new(), requests),
+                evident: true,
                 readings: self
                     .readings(execution.and_then(|execution| execution.observed.as_ref())),
             };
@@ -149,8 +175,24 @@ impl Observer {
                 (Cost::Unknown, Some(cost)) => Cost::Known(cost),
                 (cost, _) => cost,
             },
+            used: self.used(&bindings, requests),
+            evident: true,
             readings: self.readings(observed),
         }
+    }
+
+    /// Returns what the output says of each setting that is requested or told.
+    fn used(&self, bindings: &Map<String, Value>, requests: &BTreeMap<String, String>) -> Settings {
+        let unknown = requests.keys().map(|name| (name.clone(), Value::Null));
+        let mut used: Settings = unknown.collect();
+        for (name, expression) in &self.effective {
+            let value = match expression.evaluate(bindings) {
+                Ok(Answer::Known(value)) => value,
+                _ => Value::Null,
+            };
+            used.insert(name.clone(), value);
+        }
+        used
     }
 
     /// Returns the readings in what was observed: the object that has a reading's name. One that is

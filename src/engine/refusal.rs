@@ -100,6 +100,19 @@ pub enum Refusal {
         /// What was observed.
         observed: Value,
     },
+    /// An arm reports that it used something else than was requested.
+    BindingChanged {
+        /// The arm.
+        arm: String,
+        /// The run that reports it.
+        run: RunId,
+        /// The setting.
+        name: String,
+        /// What was requested.
+        requested: String,
+        /// What was used.
+        effective: Value,
+    },
     /// A stop has fired.
     StopFired {
         /// The table of the rule, `stops` or `holds`.
@@ -420,6 +433,7 @@ impl Refusal {
             Self::NoDirectCell {} => "no-direct-cell",
             Self::ArmElsewhere { .. } => "arm-elsewhere",
             Self::ProbeDiffers { .. } => "probe-differs",
+            Self::BindingChanged { .. } => "binding-changed",
             Self::DoesNotFit { .. } => "does-not-fit",
             Self::OverBudget { .. } => "over-budget",
             Self::ActorNotAdmitted { .. } => "actor-not-admitted",
@@ -496,6 +510,7 @@ impl Refusal {
                 Some("/preflight")
             }
             Self::ProbeDiffers { .. } => Some("/probes"),
+            Self::BindingChanged { .. } => Some("/observation/effective"),
             Self::ActorNotAdmitted { .. } => Some("/actors/kinds"),
             Self::OutageHour { .. } => Some("/outage"),
             Self::EarlierTaskOpen { .. } | Self::ArmTurn { .. } => Some("/allocation/arms"),

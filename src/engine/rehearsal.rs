@@ -9,8 +9,6 @@ mod fields;
 pub mod history;
 pub mod op;
 
-use std::collections::BTreeMap;
-
 use serde_json::{Map, Value, json};
 
 pub use answer::{Answer, Said};
@@ -26,7 +24,7 @@ use super::evolve;
 use super::facts::{Fact, FactKey};
 use super::refusal::Refusal;
 use super::rules::Rules;
-use super::scoring::Verdict;
+use super::scoring::{Scores, Verdict};
 use super::slice::{Run, Slice, State};
 use super::start;
 use crate::units::{Digest, RunId, Time};
@@ -277,7 +275,7 @@ impl<'r> Rehearsal<'r> {
             })?;
         }
         let verdict = |_: &Run| match outcome {
-            Outcome::Scored => Verdict::Scored(BTreeMap::new()),
+            Outcome::Scored => Verdict::Scored(Scores::default()),
             Outcome::Unjudged => Verdict::Unjudged(Cause::Infra),
         };
         // The ending may have closed it.

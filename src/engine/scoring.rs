@@ -23,10 +23,20 @@ pub const EVIDENCE_MAX: usize = 1024 * 1024;
 /// What a run's evidence means.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
-    /// The outcomes, null where a value is missing.
-    Scored(Outcomes),
+    /// What it achieved.
+    Scored(Scores),
     /// No outcomes, and why.
     Unjudged(Cause),
+}
+
+/// What a run that is scored has achieved.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Scores {
+    /// The outcomes, null where a value is missing.
+    pub outcomes: Outcomes,
+    /// Whether it was exposed to what its arm stands for, where the protocol checks that of an arm; null
+    /// where that is unknown, or not checked of this one.
+    pub exposed: Option<Value>,
 }
 
 /// The protocol's expressions and the report's schema, compiled.
@@ -36,6 +46,8 @@ pub struct Scorer {
     schema: Option<Validator>,
     unjudged: Option<Expression>,
     outcomes: Vec<(String, OutcomeKind, Expression)>,
+    /// Of each arm, whether a run was exposed to what it stands for.
+    exposed: BTreeMap<String, Expression>,
     fractional: BTreeSet<String>,
 }
 
@@ -64,6 +76,11 @@ impl Scorer {
                 .outcomes
                 .iter()
                 .map(|outcome| Ok((outcome.id.clone(), outcome.kind, compile(&outcome.value)?)))
+                .collect::<Result<_, String>>()?,
+            exposed: protocol
+                .manipulation_check
+                .iter()
+                .map(|(arm, text)| Ok((arm.clone(), compile(text)?)))
                 .collect::<Result<_, String>>()?,
             fractional: match &protocol.open_fields {
                 Some(fields) => declared_numbers(fields),
@@ -151,7 +168,7 @@ pub fn verdict(
     let nothing = Evidence::default();
     let evidence = evidence.unwrap_or(&nothing);
     match scored(rules, task, run, evidence) {
-        Ok(outcomes) => Verdict::Scored(outcomes),
+        Ok(scores) => Verdict::Scored(scores),
         Err(unscored) => Verdict::Unjudged(unscored.cause),
     }
 }
@@ -193,7 +210,7 @@ fn scored(
     task: Option<&Task>,
     run: &Run,
     evidence: &Evidence,
-) -> Result<Outcomes, Unscored> {
+) -> Result<Scores, Unscored> {
     let scorer = rules.scorer();
     let scorer = scorer.map_err(|error| Unscored::outcome_error(error.to_owned()))?;
     outcomes(rules, task, scorer, run, evidence)
@@ -205,7 +222,7 @@ fn outcomes(
     scorer: &Scorer,
     run: &Run,
     evidence: &Evidence,
-) -> Result<Outcomes, Unscored> {
+) -> Result<Scores, Unscored> {
     let mut bindings = Map::new();
     bindings.insert("run".to_owned(), facts(run));
     if let Some(task) = task {
@@ -232,6 +249,7 @@ fn outcomes(
             return Err(Cause::Infra.into());
         }
     }
+    let exposed = exposed(scorer, &run.arm, &bindings)?;
     let mut outcomes = Outcomes::new();
     let mut known = Map::new();
     for (id, kind, expression) in &scorer.outcomes {
@@ -251,7 +269,28 @@ fn outcomes(
         };
         outcomes.insert(id.clone(), value);
     }
-    Ok(outcomes)
+    Ok(Scores { outcomes, exposed })
+}
+
+/// Returns whether a run of an arm was exposed to what the arm stands for, as the protocol checks it.
+fn exposed(
+    scorer: &Scorer,
+    arm: &str,
+    bindings: &Map<String, Value>,
+) -> Result<Option<Value>, Unscored> {
+    if scorer.exposed.is_empty() {
+        return Ok(None);
+    }
+    let Some(check) = scorer.exposed.get(arm) else {
+        return Ok(Some(Value::Null));
+    };
+    let fault =
+        |why: &dyn fmt::Display| Unscored::outcome_error(format!("`manipulation_check`: {why}"));
+    match check.evaluate(bindings).map_err(|error| fault(&error))? {
+        Answer::Unknown => Ok(Some(Value::Null)),
+        Answer::Known(flag @ Value::Bool(_)) => Ok(Some(flag)),
+        Answer::Known(other) => Err(fault(&format_args!("{other} is neither true nor false"))),
+    }
 }
 
 /// Returns what expressions may read of a run; what is not known is absent.

@@ -17,6 +17,7 @@ use super::event::{LaneId, Outcomes, Place};
 use super::facts::{Fact, FactKey};
 use super::frame::{Framed, FramedKey};
 use super::outage::{Tally, Window};
+use super::settings::{Seen, Settings};
 use crate::units::{Digest, Micros, RunId, Time};
 
 /// What was wrong with the clocks that the entries of a record were given by.
@@ -107,6 +108,9 @@ pub struct Standing {
     /// What was observed last of each probe; null where it could not be observed.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub probes: BTreeMap<String, Option<Value>>,
+    /// What each arm was last seen to use of each setting.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub used: BTreeMap<String, BTreeMap<String, Seen>>,
     /// How many pilot tasks an open frame has.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub pilot_tasks: u64,
@@ -269,6 +273,9 @@ pub struct Run {
     /// What it cost.
     #[serde(default, skip_serializing_if = "Cost::is_unknown")]
     pub cost: Cost,
+    /// The settings that it reports it used; null where it does not say.
+    #[serde(default, skip_serializing_if = "Settings::is_empty")]
+    pub used: Settings,
     /// Whether it counts as an error in its window.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub error: bool,
@@ -294,6 +301,9 @@ pub struct Run {
     /// What happened to a run that was closed, for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+    /// Whether it was exposed to what its arm stands for, where that is known; sealed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exposed: Option<bool>,
     /// Its outcomes; sealed.
     pub outcomes: Option<Outcomes>,
 }

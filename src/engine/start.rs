@@ -91,13 +91,21 @@ fn peek_by_counts(rules: &Rules, slice: &Slice, at: Time) -> Peek {
                 let arm = arm.id.clone();
                 return Peek::Start(Next { task, arm });
             }
-            Err(refusal) if refusal.is_hold() || matches!(refusal, Refusal::StopFired { .. }) => {
+            Err(refusal) if refusal.is_hold() || is_of_arm(&refusal) => {
                 held = Some(refusal);
             }
             Err(_) => {}
         }
     }
     held.map_or(Peek::Wait, Peek::Refused)
+}
+
+/// Returns whether a refusal is about the arm itself, and not about its turn.
+fn is_of_arm(refusal: &Refusal) -> bool {
+    matches!(
+        refusal,
+        Refusal::StopFired { .. } | Refusal::BindingChanged { .. }
+    )
 }
 
 /// Says which pilot slot may start next, in the order of the pilot plan. Never recorded.

@@ -72,12 +72,12 @@ codes! {
     UnknownSplit, "unknown-split", "A task's split is not declared.";
     Draw, "draw", "The draw cannot be made.";
     Template, "template", "A template names something that does not exist.";
-    Path, "path", "A path leaves its folder.";
+    Path, "path", "A path leaves its folder, or a pattern of paths cannot be read.";
     Command, "command", "A command is empty or cannot be executed.";
     UnknownArm, "unknown-arm", "An arm that is named is not declared.";
     UnknownOutcome, "unknown-outcome", "An outcome that is named is not declared.";
     Expression, "expression", "An expression cannot be read.";
-    UnknownName, "unknown-name", "An expression reads a name that does not exist there.";
+    UnknownName, "unknown-name", "An expression reads, or a table tells of, a name that does not exist there.";
     ExpressionType, "expression-type", "An expression has a type that cannot stand there.";
     ReportSchema, "report-schema", "The report's schema is not a usable JSON Schema.";
     BadReport, "bad-report", "A report does not satisfy its schema.";

@@ -11,6 +11,7 @@ pub mod frame;
 pub mod manual;
 pub mod model;
 mod order;
+pub mod pattern;
 pub mod plan;
 pub mod registration;
 pub mod shape;

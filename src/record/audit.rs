@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use super::anchor::expected::Stand;
 use super::divergence::{Code, Divergence};
-use super::entry::{Answer, Head};
+use super::entry::{Answer, EXPOSED, Head};
 use super::reading::{Reading, Said};
 use super::shelf::{self, Shelf};
 use crate::engine::command::{Action, Command};
@@ -333,7 +333,7 @@ impl<S: Shelf> Auditor<S> {
         let is_score = |event: &Event| matches!(event, Event::Scored { .. });
         let is_scored =
             matches!(&said.ruling, Answer::Granted(events) if events.iter().any(is_score));
-        // In order: what an action seals is called something before `outcomes`.
+        // In order: what an action seals is called something before `exposed`.
         let of_action = said.command.action.sealed_name().into_iter();
         let of_score = self.outcomes.iter().filter(|_| is_scored);
         let names = of_action.chain(of_score.map(String::as_str));
@@ -407,6 +407,9 @@ impl<S: Shelf> Auditor<S> {
         self.outcomes = outcomes
             .map(|outcome| format!("outcomes.{}", outcome.id))
             .collect();
+        if !rules.protocol().manipulation_check.is_empty() {
+            self.outcomes.push(EXPOSED.to_owned());
+        }
         self.outcomes.sort_unstable();
         self.rules = Some(rules);
     }

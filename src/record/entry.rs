@@ -165,6 +165,9 @@ pub fn digest(previous: &Digest, seq: u64, body: &str) -> Digest {
     ])
 }
 
+/// What is called whether a run was exposed to what its arm stands for.
+pub const EXPOSED: &str = "exposed";
+
 /// Returns what a command and its ruling seal, by name.
 pub fn sealed_values(command: &Command, ruling: &Answer) -> Map<String, Value> {
     let mut values = Map::new();
@@ -177,9 +180,12 @@ pub fn sealed_values(command: &Command, ruling: &Answer) -> Map<String, Value> {
     for event in events {
         if let Event::Scored {
             outcomes: Some(outcomes),
+            exposed,
             ..
         } = event
         {
+            let exposed = exposed.iter().cloned();
+            values.extend(exposed.map(|exposed| (EXPOSED.to_owned(), exposed)));
             values.extend(
                 outcomes
                     .iter()
@@ -238,6 +244,7 @@ pub fn open(command: &mut Command, ruling: &mut Answer, opening: Opening) -> Res
             .open(value)
             .map_err(|error| error.to_string())?;
     }
+    let seen = values.remove(EXPOSED);
     let named = values.into_iter().map(|(name, value)| {
         name.strip_prefix("outcomes.")
             .map(|id| (id.to_owned(), value))
@@ -247,8 +254,12 @@ pub fn open(command: &mut Command, ruling: &mut Answer, opening: Opening) -> Res
         .ok_or("an opening has a name that nothing seals")?;
     if let Answer::Granted(events) = ruling {
         for event in events {
-            if let Event::Scored { outcomes, .. } = event {
+            if let Event::Scored {
+                outcomes, exposed, ..
+            } = event
+            {
                 *outcomes = Some(opened);
+                *exposed = seen;
                 return Ok(());
             }
         }

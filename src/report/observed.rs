@@ -69,6 +69,7 @@ pub fn slot(
         values: outcomes
             .map(|outcome| value(&outcome.id, outcome.kind))
             .collect(),
+        exposed: speaks.and_then(|run| run.exposed),
         wall: speaks.and_then(|run| run.ending.as_ref()?.wall),
     }
 }

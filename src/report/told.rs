@@ -39,6 +39,7 @@ pub struct Told<'r> {
     pub(super) execution: Option<Observed>,
     #[serde(borrow)]
     pub(super) note: Option<Text<'r>>,
+    pub(super) exposed: Option<bool>,
     #[serde(borrow)]
     pub(super) outcomes: Option<Values<'r>>,
 }

@@ -8,6 +8,7 @@ use std::sync::mpsc::{self, SyncSender};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{Builder, Scope};
 
+use super::artefacts;
 use super::executor::{Assignment, Bench, Executor};
 use super::session::{Brake, End, Observer, Progress, Session, SessionFault, lock, request};
 use super::switch;
@@ -18,8 +19,9 @@ use crate::engine::preflight;
 use crate::engine::refusal::{Next, Refusal};
 use crate::engine::slice::Standing;
 use crate::engine::start::Peek;
+use crate::protocol::model::Retain;
 use crate::store::{Fault, Flush, GroupCommit, Lead, Response, Store, Writer};
-use crate::units::RunId;
+use crate::units::{Digest, RunId};
 
 /// How many workspaces may wait to be removed before workers wait too.
 const SWEEP_MAX: usize = 64;
@@ -69,7 +71,8 @@ pub(super) enum Work {
     Execute(Assignment),
     /// One that an earlier session has started is waited for.
     Adopt(Assignment),
-    Judge(Assignment),
+    /// It has ended, and has left what has this digest.
+    Judge(Assignment, Option<Digest>),
 }
 
 /// What came of some work.
@@ -219,7 +222,12 @@ impl Dispatcher<'_> {
         loop {
             let closed = report.as_ref().and_then(|report: &Report| report.closed);
             let work = self.exchange(report.take())?;
-            let put_away = || closed.iter().for_each(|run| self.put_away(*run, sweep));
+            let put_away = || {
+                if let Some(run) = closed {
+                    self.release(run).unwrap_or_else(|fault| self.fail(fault));
+                    self.put_away(run, sweep);
+                }
+            };
             match work {
                 Some(work) => report = Some(self.perform(&mut bench, work, &put_away)?),
                 None => {
@@ -227,6 +235,17 @@ impl Dispatcher<'_> {
                     break;
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Puts away what was taken of a closed run, where what became of it decides that.
+    fn release(&self, run: RunId) -> Result<(), SessionFault> {
+        let rule = self.executor.rules.protocol().artefacts.as_ref();
+        if rule.is_some_and(|rule| rule.retain == Retain::OnFailure) {
+            let found = lock(&self.shared).store.run(run)?;
+            let released = found.map(|run| artefacts::release(self.session.runs, &run));
+            released.transpose()?;
         }
         Ok(())
     }
@@ -249,9 +268,9 @@ impl Dispatcher<'_> {
         meanwhile: &dyn Fn(),
     ) -> Result<Report, SessionFault> {
         let (assignment, (action, fault)) = match work {
-            Work::Judge(assignment) => {
+            Work::Judge(assignment, left) => {
                 meanwhile();
-                return self.judge(bench, &assignment, Vec::new());
+                return self.judge(bench, &assignment, left, Vec::new());
             }
             Work::Adopt(assignment) => {
                 meanwhile();
@@ -270,12 +289,15 @@ impl Dispatcher<'_> {
         let Some(action) = action else {
             return Ok(Report::default());
         };
+        let left = left_by(&action);
         let is_judged = self.executor.rules.protocol().judge.is_some();
         match action {
-            Action::Finish { .. } if !is_judged => self.judge(bench, &assignment, vec![action]),
+            Action::Finish { .. } if !is_judged => {
+                self.judge(bench, &assignment, left, vec![action])
+            }
             // The ending is on the record before the judge starts; it may have closed the run.
             Action::Finish { .. } if self.record(vec![action.clone()])?.contains(&run) => {
-                self.judge(bench, &assignment, Vec::new())
+                self.judge(bench, &assignment, left, Vec::new())
             }
             Action::Finish { .. } => Ok(Report {
                 actions: Vec::new(),
@@ -292,9 +314,10 @@ impl Dispatcher<'_> {
         &self,
         bench: &mut Bench,
         assignment: &Assignment,
+        left: Option<Digest>,
         mut actions: Vec<Action>,
     ) -> Result<Report, SessionFault> {
-        let score = self.executor.judge(assignment, bench)?;
+        let score = self.executor.judge(assignment, left, bench)?;
         let closed = score.is_some().then_some(assignment.run);
         actions.extend(score);
         Ok(Report { actions, closed })
@@ -576,5 +599,16 @@ impl Dispatcher<'_> {
             running: standing.live.len() as u64,
             unjudged: arms.map(|(_, tally)| tally.unjudged).sum(),
         }
+    }
+}
+
+/// Returns the digest of what a run has left in its workspace, by what is recorded of its end.
+fn left_by(finish: &Action) -> Option<Digest> {
+    match finish {
+        Action::Finish {
+            execution: Some(execution),
+            ..
+        } => execution.left(),
+        _ => None,
     }
 }

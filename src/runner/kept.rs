@@ -1,15 +1,19 @@
-//! What is kept of what runs have printed, held to what the record says of it.
+//! What is kept of what runs have printed and of their files, held to what the record says of it.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::ErrorKind::{NotADirectory, NotFound};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use data_encoding::HEXLOWER;
 use rustix::fs::{Mode, OFlags};
 use sha2::{Digest as _, Sha256};
 
 use super::executor;
+use crate::engine::artefacts;
 use crate::engine::command::{Execution, Stream};
+use crate::engine::slice::Run;
 use crate::units::{Digest, RunId};
 
 /// How many bytes are read at once.
@@ -44,6 +48,31 @@ impl Kept {
             if let Some(stream) = stream {
                 self.look(&path, run, stream)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Holds the artefacts of a run to what the record says of them, where they are retained.
+    pub fn check_artefacts(&mut self, runs: &Path, run: &Run) -> Result<(), Unlike> {
+        let execution = run.execution.as_ref();
+        let said = execution.and_then(|execution| execution.artefacts.as_ref());
+        let Some(said) = said.filter(|_| artefacts::are_retained(run)) else {
+            return Ok(());
+        };
+        let folder = super::artefacts::folder(runs, run.run);
+        let stored: BTreeMap<Digest, u64> = said
+            .files
+            .iter()
+            .map(|file| (file.digest, file.bytes))
+            .collect();
+        for (digest, bytes) in stored {
+            let whole = Stream {
+                bytes,
+                kept: bytes,
+                tail: 0,
+                digest: Some(digest),
+            };
+            self.look(&folder.join(HEXLOWER.encode(&digest.0)), run.run, &whole)?;
         }
         Ok(())
     }

@@ -15,6 +15,7 @@
 //! - `signing`: the programs that sign a published line and check who stamped one;
 //! - `clock`, `signals`, `switch`: the wall clock, and the operator's hand.
 
+pub mod artefacts;
 pub mod children;
 mod cleaning;
 pub mod clock;
@@ -23,6 +24,7 @@ pub mod executor;
 pub mod git;
 pub mod kept;
 pub mod process;
+mod processors;
 pub mod programs;
 pub mod recovery;
 pub mod session;

@@ -4,12 +4,13 @@ use std::collections::{BTreeSet, VecDeque};
 use std::fs::{self, File, OpenOptions};
 use std::path::Path;
 
+use super::artefacts;
 use super::children::{self, Note};
 use super::dispatcher::Work;
 use super::executor::{self, Assignment, Executor, StepFault};
 use super::session::{SessionFault, request};
 use super::supervisor::Seen;
-use crate::engine::command::{Action, Executed};
+use crate::engine::command::{Action, Executed, Execution};
 use crate::engine::slice::{Run, State};
 use crate::store::{Request, Response, Store};
 use crate::units::RunId;
@@ -37,8 +38,11 @@ pub fn tidy(store: &mut Store, runs: &Path) -> Result<(), SessionFault> {
 /// Removes the workspaces of runs that are closed.
 fn sweep(store: &mut Store, runs: &Path) -> Result<(), SessionFault> {
     for run in executor::left(runs).map_err(StepFault::folder(runs))? {
-        if store.run(run)?.is_none_or(|run| run.is_closed()) {
+        let found = store.run(run)?;
+        if found.as_ref().is_none_or(Run::is_closed) {
             executor::end_supervisors(runs, run)?;
+            let released = found.map(|found| artefacts::release(runs, &found));
+            released.transpose()?;
             executor::clean(runs, run)?;
         }
     }
@@ -62,28 +66,34 @@ pub(super) fn hold(runs: &Path) -> Result<File, SessionFault> {
 }
 
 /// Sorts out what an earlier session left: what is still being executed, has a receipt, or can still be
-/// judged is returned; what nobody knows the ending of is recorded as lost. Runs executed elsewhere are
+/// judged is returned; what nobody knows the ending of is recorded as lost. What cannot be proved to have
+/// ended is as live as it was. Runs executed elsewhere are
 /// not touched.
 pub(super) fn recover(
     store: &mut Store,
     executor: &Executor<'_>,
     actor: &str,
     was_killed: bool,
-) -> Result<VecDeque<Work>, SessionFault> {
+) -> Result<Recovered, SessionFault> {
     let mut work = VecDeque::new();
+    let mut unproven = Vec::new();
     let (mut lost, mut alive) = (Vec::new(), BTreeSet::new());
     for run in ours(store)? {
-        match fate(executor, &run)? {
+        match fate(executor, &run) {
+            Fate::Unproven => {
+                alive.insert(run.run);
+                unproven.push(run.run);
+            }
             Fate::Lost => {
                 clean_up(store, executor, &run)?;
                 lost.push(run.run);
             }
             Fate::Alive => {
                 alive.insert(run.run);
-                work.push_back((run, Work::Adopt as fn(_) -> _));
+                work.push_back((run, false));
             }
-            Fate::Told => work.push_back((run, Work::Adopt as fn(_) -> _)),
-            Fate::Judgeable => work.push_back((run, Work::Judge as fn(_) -> _)),
+            Fate::Told => work.push_back((run, false)),
+            Fate::Judgeable => work.push_back((run, true)),
         }
     }
     if was_killed || !(work.is_empty() && lost.is_empty()) {
@@ -100,10 +110,22 @@ pub(super) fn recover(
     }
     sweep(store, executor.runs)?;
     let mut left = VecDeque::new();
-    for (run, kind) in work {
-        left.extend(assignment(store, &run)?.map(kind));
+    for (run, has_ended) in work {
+        let digest = run.execution.as_ref().and_then(Execution::left);
+        left.extend(assignment(store, &run)?.map(|assignment| match has_ended {
+            true => Work::Judge(assignment, digest),
+            false => Work::Adopt(assignment),
+        }));
     }
-    Ok(left)
+    Ok(Recovered { left, unproven })
+}
+
+/// What an earlier session has left.
+pub(super) struct Recovered {
+    /// What is to be waited for, or judged.
+    pub(super) left: VecDeque<Work>,
+    /// The runs of which nobody can tell whether they have ended: they keep their places.
+    pub(super) unproven: Vec<RunId>,
 }
 
 /// What became of a run that an earlier session has left open.
@@ -116,24 +138,26 @@ enum Fate {
     Judgeable,
     /// Nobody knows how it ended.
     Lost,
+    /// Whether it has ended cannot be proved.
+    Unproven,
 }
 
-fn fate(executor: &Executor<'_>, run: &Run) -> Result<Fate, StepFault> {
+fn fate(executor: &Executor<'_>, run: &Run) -> Fate {
     if run.state == State::Ended {
-        return Ok(match executor.is_judgeable(run.run) {
+        return match executor.is_judgeable(run.run) {
             true => Fate::Judgeable,
             false => Fate::Lost,
-        });
+        };
     }
     let traces = executor.traces(run.run);
     match traces.seen() {
-        Seen::Alive(_) => Ok(Fate::Alive),
-        _ if traces.has_receipt() => Ok(Fate::Told),
+        Seen::Alive(_) => Fate::Alive,
+        _ if traces.has_receipt() => Fate::Told,
         Seen::Nobody => {
             executor.end_rest(run.run);
-            Ok(Fate::Lost)
+            Fate::Lost
         }
-        Seen::Unproven => Err(StepFault::Unproven(run.run)),
+        Seen::Unproven => Fate::Unproven,
     }
 }
 
@@ -165,15 +189,11 @@ pub fn reconcile(
     let (mut found, mut alive) = (Vec::new(), BTreeSet::new());
     for run in ours(store)? {
         let id = run.run;
-        let fate = match fate(executor, &run) {
-            Err(StepFault::Unproven(_)) => {
+        found.push(match fate(executor, &run) {
+            Fate::Unproven => {
                 alive.insert(id);
-                found.push((id, Found::Unproven));
-                continue;
+                (id, Found::Unproven)
             }
-            fate => fate?,
-        };
-        found.push(match fate {
             Fate::Alive => {
                 alive.insert(id);
                 (id, Found::Running)

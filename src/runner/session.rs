@@ -19,7 +19,7 @@ use super::clock;
 use super::dispatcher::{Dispatcher, Shared};
 use super::executor::{Executor, StepFault};
 use super::process::Interrupt;
-use super::recovery::{hold, recover};
+use super::recovery::{Recovered, hold, recover};
 use super::supervisor::{Tiers, Unavailable};
 use super::switch;
 use super::world::World;
@@ -241,7 +241,7 @@ pub fn run(
         runs: Some(session.runs),
     };
     store.keep_pace(clock::steady);
-    let left = recover(store, &executor, session.actor, was_killed)?;
+    let Recovered { left, unproven } = recover(store, &executor, session.actor, was_killed)?;
     let refused = begin(store, &world, session)?;
     let workers = workers(rules, session, left.len());
     let flush = store.begin_session(LAG_MAX)?;
@@ -270,7 +270,11 @@ pub fn run(
                 .map(drop)
         })?;
     }
-    Ok(end)
+    match (unproven.first(), &end) {
+        // Everything else was done; what it holds up, a person must say.
+        (Some(run), End::Waiting) => Err(StepFault::Unproven(*run).into()),
+        _ => Ok(end),
+    }
 }
 
 /// Returns whether a rule has ended the study for good.

@@ -163,7 +163,10 @@ impl Noted {
                 block: 2,
                 reason: text(),
             },
-            Action::Deviate { note: text() },
+            Action::Deviate {
+                note: text(),
+                arm: None,
+            },
             Action::Conclude {},
             Action::Unblind {},
         ];

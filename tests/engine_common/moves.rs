@@ -266,6 +266,7 @@ impl Move {
                 reason: "it rained".to_owned(),
             },
             Self::Deviate => Action::Deviate {
+                arm: None,
                 note: "it rained".to_owned(),
             },
             Self::Check(run, passed) => Action::Checkpoint {

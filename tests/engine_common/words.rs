@@ -182,7 +182,7 @@ pub fn happened(event: &Event, full: bool) -> String {
         Event::Checked { passed, .. } => format!("checked {passed}"),
         Event::TaskAdded { task, .. } => format!("added {task}"),
         Event::Drawn { tasks, .. } => format!("drawn {}", tasks.join(" ")),
-        Event::Deviated {} => "deviated".to_owned(),
+        Event::Deviated { .. } => "deviated".to_owned(),
         Event::Completed {} => "complete".to_owned(),
         Event::Breaker { failures, open } => breaker(*failures, *open),
         Event::Stopped { code } => format!("stopped {code}"),

@@ -387,7 +387,15 @@ fn scored(run: RunId) -> Lie {
     };
     let outcomes = [("resolved".to_owned(), json!(true))].into();
     let outcomes = Some(outcomes);
-    Some((action, vec![Event::Scored { run, outcomes }]))
+    let exposed = None;
+    Some((
+        action,
+        vec![Event::Scored {
+            run,
+            outcomes,
+            exposed,
+        }],
+    ))
 }
 
 fn score_of_nothing(past: &Past) -> Lie {
@@ -428,6 +436,7 @@ fn grant_second_score(past: &Past, command: &mut Command, answer: &mut Answer) -
         *answer = Answer::Granted(vec![Event::Scored {
             run: *run,
             outcomes: Some(outcomes),
+            exposed: None,
         }]);
     }
     is_second && refused

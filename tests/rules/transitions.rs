@@ -109,7 +109,7 @@ impl Rows {
             self.entries_read += 1;
             let line: Value = serde_json::from_str(line).unwrap();
             let body = read_body(&line["body"].to_string()).unwrap();
-            let Action::Deviate { note } = body.command.action else {
+            let Action::Deviate { note, .. } = body.command.action else {
                 continue;
             };
             self.fold(&serde_json::from_str(&note).unwrap());
@@ -179,7 +179,7 @@ fn apply(writer: &mut Writer<'_>, action: Action) -> Result<(), Fault> {
 
 fn note(what: &str, row: &str, value: &Value) -> Action {
     let note = json!({ "what": what, "row": row, "value": value }).to_string();
-    Action::Deviate { note }
+    Action::Deviate { note, arm: None }
 }
 
 /// Some fields of a row.

@@ -194,6 +194,7 @@ pub fn protocol(c: &mut Choices) -> Value {
     } else {
         whole = whole.may(c, "cutoff", |c| json!({ "at": c.time() }));
     }
+    let elsewhere = whole.0["arms"].to_string().contains("elsewhere");
     whole = whole
         .may(c, "attempts", attempts)
         .may(c, "outage", |c| outage(c, counted && !matrix))
@@ -223,7 +224,7 @@ pub fn protocol(c: &mut Choices) -> Value {
                 .may(c, "keep_diff_for", |_| kept)
                 .may(c, "retain", |c| c.word("always on_failure never"))
         })
-        .may(c, "evidence", |c| json!({ "required": c.some("measurement photo") }))
+        .may(c, "evidence", |c| json!({ "required": if elsewhere { json!([]) } else { c.some("measurement").into() } }))
         .may(c, "actors", |c| json!({ "kinds": c.some("user agent ci") }));
     if executed {
         whole = whole.with("execution", execution(c, tier));
@@ -242,7 +243,8 @@ pub fn protocol(c: &mut Choices) -> Value {
         );
     }
     if observes {
-        whole = whole.with("observation", observation(c));
+        let requests = asks(&whole);
+        whole = whole.with("observation", observation(c, requests));
     }
     if judged {
         whole = whole.with("judge", judge(c));
@@ -566,12 +568,24 @@ fn holds(c: &mut Choices, waits: bool) -> Value {
     json!([Value::from(hold)])
 }
 
-fn observation(c: &mut Choices) -> Table {
-    Table::default()
+/// Returns whether an arm is asked to use a setting.
+fn asks(whole: &Table) -> bool {
+    let arms = whole.0.get("arms").and_then(Value::as_array);
+    let tables = arms.into_iter().flatten().chain(whole.0.get("execution"));
+    tables
+        .into_iter()
+        .any(|table| table.get("requests").is_some())
+}
+
+fn observation(c: &mut Choices, requests: bool) -> Table {
+    let table = Table::default()
         .with("from", c.pick(&["stdout", "out/result.json"]))
         .may(c, "error_stop", |_| "observed.subtype == 'error'")
-        .may(c, "cost", |_| "observed.cost")
-        .may(c, "effective", |_| json!({ "effort": "observed.effort" }))
+        .may(c, "cost", |_| "observed.cost");
+    match requests {
+        true => table.may(c, "effective", |_| json!({ "effort": "observed.effort" })),
+        false => table,
+    }
 }
 
 fn judge(c: &mut Choices) -> Table {

@@ -26,7 +26,7 @@ ACTIONS = {
     "add-task": {"task": object},
     "draw": {"from": int, "tasks": list},
     "void": {"block": int, "reason": str},
-    "deviate": {"note": str},
+    "deviate": {"note": str, "arm?": str},
     "look": {"look": int, "tasks": int, "stops": bool},
     "conclude": {},
     "unblind": {},
@@ -35,7 +35,7 @@ EVENTS = {
     "opened": "registration draft",
     "registered": "registration slots",
     "started": "run task arm executed place? skipped? seed?",
-    "ended": "run error_stop? cost?",
+    "ended": "run error_stop? cost? used?",
     "scored": "run",
     "unjudged": "run cause",
     "voided": "run",
@@ -48,7 +48,7 @@ EVENTS = {
     "slot-waits": "lane",
     "counted": "lane ended all",
     "completed": "",
-    "deviated": "",
+    "deviated": "arm?",
     "unblinded": "",
     "spent": "budget per ledger",
     "read": "id fields arm? stage?",
@@ -112,12 +112,14 @@ class Engine:
         self.readings, self.preflight, self.probes, self.bound = {}, {}, {}, {}
         self.completed = self.stopped = False
         self.looks, self.look_stops = 0, False
+        self.used, self.clocks_are_right = {}, True
 
     # One entry
 
     def entry(self, seq, command, ruling, sealed, values):
         action, at = command["action"], command["at"]
         do = self.check_action(action)
+        self.clocks_are_right &= "clock" not in command
         for event in ruling.get("granted", []):
             self.check_event(event)
         if at < self.at:
@@ -142,7 +144,8 @@ class Engine:
         names = {SEALED[do]} if do in SEALED else set()
         if any(event["event"] == "scored" for event in events or []):
             names |= {f"outcomes.{outcome['id']}" for outcome in self.protocol["outcomes"]}
-            if not withheld and any(not same(values.get(f"outcomes.{name}", self), value) for name, value in outcomes.items()):
+            names |= {"exposed"} if self.protocol["manipulation_check"] else set()
+            if not withheld and any(not same(values.get(name, self), value) for name, value in outcomes.items()):
                 raise Diverged(seq, "ruling-differs", f"{outcomes} follow from the evidence")
         if set(sealed) != names:
             raise Diverged(seq, "commitment", "it seals other names")
@@ -206,7 +209,6 @@ class Engine:
             (protocol["allocation"]["by"] != "plan", "an order by counts"),
             (protocol["open_fields"] is not None, "an open frame"),
             (protocol["draw"]["grows"], "a draw that grows"),
-            (protocol["evidence"] or protocol["manipulation_check"], "evidence and exposure"),
         ]:
             if unknown:
                 raise Unsure(rule)
@@ -376,12 +378,17 @@ class Engine:
             event["error_stop"] = facts["error_stop"]
         if facts["cost"] != "unknown":
             event["cost"] = facts["cost"] if facts["cost"] == "unreadable" else {"known": facts["cost"]}
+        if facts["used"]:
+            event["used"] = facts["used"]
         events = [event] + world.after_start(self, run.arm, True) + self.settled(run, facts["cost"])
         of = self.read_apart(run)
         events += [{"event": "read", "id": name, "fields": fields} | of for name, fields in sorted(facts["readings"].items())]
         scoring = self.protocol["scoring"]
         cause = None
-        if action["ending"]["timed_out"] and scoring["on_timeout"] == "unjudged":
+        lacks = told is None and world.lacks_evidence(self, run, action["ending"], said, at)
+        if lacks or (self.protocol["evidence"] and told is not None and {"event": "unjudged", "run": number, "cause": "evidence"} in told):
+            cause = "evidence"
+        elif action["ending"]["timed_out"] and scoring["on_timeout"] == "unjudged":
             cause = "timed-out"
         elif facts["error_stop"] and scoring["on_error_stop"] == "unjudged":
             cause = "failed"
@@ -516,7 +523,7 @@ class Engine:
             outcomes.update(found)
         else:
             cause = told[0].get("cause")
-            if cause in OWN_WORDS or told[0]["event"] not in ("scored", "unjudged"):
+            if cause in (*OWN_WORDS, "evidence") or told[0]["event"] not in ("scored", "unjudged"):
                 raise Refused("not-of-evidence")
         event = {"event": "scored", "run": number} if cause is None else {"event": "unjudged", "run": number, "cause": cause}
         return self.complete([event] + self.after_closing(number, run, cause))
@@ -602,7 +609,10 @@ class Engine:
             self.runs[action["run"]].evidence = digest(said)
 
     def on_opened(self, event, at):
-        self.opened, self.draft = event["registration"], event["draft"]
+        self.opened, self.draft, self.used = event["registration"], event["draft"], {}
+
+    def on_deviated(self, event, at):
+        self.used.pop(event.get("arm"), None)
 
     def on_registered(self, event, at):
         self.registered, self.slots, self.bound = event["registration"], event["slots"], dict(self.probes)
@@ -630,6 +640,10 @@ class Engine:
         run = self.runs[event["run"]]
         cost = event.get("cost", "unknown")
         run.state, run.error_stop, run.cost = "ended", event.get("error_stop"), cost["known"] if isinstance(cost, dict) else cost
+
+        for name, value in event.get("used", {}).items():
+            if value is not None:
+                self.used.setdefault(run.arm, {})[name] = (event["run"], value)
 
     def on_scored(self, event, at):
         run = self.runs[event["run"]]

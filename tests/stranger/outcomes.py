@@ -23,7 +23,7 @@ def run_facts(run, ending, execution, error_stop, cost):
 
 
 def verdict(engine, run, evidence):
-    """Returns the cause for which a run is unjudged, or none, and its outcomes."""
+    """Returns the cause for which a run is unjudged, or none, and what its score seals."""
     protocol, evidence = engine.protocol, evidence or {}
     names = {"run": run_facts(run, run.ending, run.execution, run.error_stop, run.cost)}
     task = engine.tasks[run.task]
@@ -43,15 +43,27 @@ def verdict(engine, run, evidence):
         if unjudged and evaluate(parse(unjudged), names) is True:
             return "infra", {}
         known, outcomes = {}, {}
+        checks = protocol["manipulation_check"]
+        if checks:
+            outcomes["exposed"] = exposed(checks.get(run.arm), names)
         for outcome in protocol["outcomes"]:
             names["outcomes"] = dict(known)
             value = evaluate(parse(outcome["value"]), names)
             if value is not UNKNOWN:
                 known[outcome["id"]] = fraction(value)
-            outcomes[outcome["id"]] = None if value is UNKNOWN else typed(outcome["kind"], value)
+            outcomes[f"outcomes.{outcome['id']}"] = None if value is UNKNOWN else typed(outcome["kind"], value)
     except Failed:
         return "outcome-error", {}
     return None, outcomes
+
+
+def exposed(check, names):
+    found = UNKNOWN if check is None else evaluate(parse(check), names)
+    if found is UNKNOWN:
+        return None
+    if not isinstance(found, bool):
+        raise Failed("a check that is neither true nor false")
+    return found
 
 
 def claim(done, text):

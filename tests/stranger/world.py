@@ -3,7 +3,7 @@ from decimal import ROUND_HALF_EVEN, Decimal
 
 from expressions import UNKNOWN, Failed, Moment, condition, evaluate, parse
 from outcomes import run_facts
-from values import EXACT, Refused, moment, precise, same
+from values import EXACT, Refused, canonical, moment, precise, same
 
 HOUR = 3_600_000_000
 
@@ -43,6 +43,7 @@ def admissible(engine, action, at):
             if one["executed"] == "here" and status != "ready":
                 raise Refused("not-ready", arm=one["id"], status=status)
     probes_hold(engine)
+    settings_hold(engine, arm)
     free = []
     if protocol["stages"] and not is_pilot:
         free = [slot for slot in engine.plan.cells.get((task, arm), []) if not engine.is_taken(slot)]
@@ -349,7 +350,65 @@ def observed(engine, run, ending, execution):
             except ValueError:
                 pass
     error = bool(outage) and condition(outage["error"], names) is True
-    return {"error_stop": error_stop, "error": error, "cost": cost, "readings": readings}
+    used = dict.fromkeys(execution_of(protocol, run.arm)["requests"])
+    for name, text in rules.get("effective", {}).items():
+        used[name] = setting(text, names)
+    return {"error_stop": error_stop, "error": error, "cost": cost, "readings": readings, "used": used}
+
+
+def execution_of(protocol, arm):
+    return next((one["execution"] for one in protocol["arms"] if one["id"] == arm), protocol["execution"])
+
+
+def setting(text, names):
+    try:
+        found = evaluate(parse(text), names)
+    except Failed:
+        return None
+    return None if found is UNKNOWN else found
+
+
+def settings_hold(engine, arm):
+    """Refuses an arm that was last seen to use something else than it was asked to."""
+    seen = engine.used.get(arm, {})
+    for name, requested in sorted(execution_of(engine.protocol, arm)["requests"].items()):
+        if name not in seen:
+            continue
+        run, value = seen[name]
+        text = value if isinstance(value, str) else canonical(value).decode()
+        if text != requested:
+            raise Refused("binding-changed", arm=arm, run=run, name=name, requested=requested, effective=value)
+
+
+SECOND = 1_000_000
+
+
+def lacks_evidence(engine, run, ending, execution, at):
+    """Returns whether a measurement that is required is missing, or does not cohere."""
+    if "measurement" not in engine.protocol["evidence"]:
+        return False
+    said = execution or {}
+    parts = ("ended_by", "user", "system", "memory", "stdout", "stderr")
+    if "wall" not in ending or not all(part in said for part in parts) or ("exit" in said) == ("signal" in said):
+        return True
+    wall, by = ending["wall"], said["ended_by"]
+    limit = execution_of(engine.protocol, run.arm)["timeout"]
+    streams = [said["stdout"], said["stderr"]]
+    wrong = [
+        (by in ("time-limit", "cpu-limit")) != ending["timed_out"],
+        by == "signal" and "signal" not in said,
+        by == "itself" and "exit" not in said,
+        by == "time-limit" and limit is not None and wall + 2 * SECOND < limit,
+        "processors" in said and said["user"] + said["system"] > (wall + 10 * SECOND) * said["processors"],
+        any(not one.get("tail", 0) <= one["kept"] <= one["bytes"] for one in streams),
+        any(("digest" in one) != (one["bytes"] > 0) for one in streams),
+    ]
+    if engine.clocks_are_right:
+        seen = said.get("workspace", {})
+        writes = [seen[name] for name in ("first_write", "last_write") if name in seen]
+        wrong.append(run.started + wall > at + 2 * SECOND)
+        wrong.append(writes != sorted(writes) or any(not run.started - 2 * SECOND <= one <= at + 2 * SECOND for one in writes))
+    return any(wrong)
 
 
 def cost_of(dollars):
@@ -363,11 +422,12 @@ def cost_of(dollars):
 
 def told(events):
     """Takes what the events say, where what was observed is withheld."""
-    facts = {"error_stop": None, "error": False, "cost": "unknown", "readings": {}}
+    facts = {"error_stop": None, "error": False, "cost": "unknown", "readings": {}, "used": {}}
     for event in events:
         if event["event"] == "ended":
             cost = event.get("cost", "unknown")
             facts["error_stop"], facts["cost"] = event.get("error_stop"), cost["known"] if isinstance(cost, dict) else cost
+            facts["used"] = event.get("used", {})
         elif event["event"] == "tallied":
             facts["error"] = event["error"]
         elif event["event"] == "read":
@@ -559,7 +619,10 @@ def probe(engine, action, at):
 
 
 def deviate(engine, action, at):
-    return [{"event": "deviated"}]
+    arm = action.get("arm")
+    if arm is not None and arm not in engine.arms:
+        raise Refused("unknown-arm", arm=arm)
+    return [{"event": "deviated"} | ({} if arm is None else {"arm": arm})]
 
 
 def unblind(engine, action, at):

@@ -104,8 +104,21 @@ pub struct ArmFlow {
     pub unjudged_by_reason: BTreeMap<&'static str, u64>,
     /// Slots that have not ended.
     pub open: u64,
+    /// Whether its scored runs were exposed to what it stands for; `null` where that is not checked.
+    pub exposed: Option<Exposed>,
     /// How long its runs took together, what they cost, and of how many that is known.
     pub exposure: Exposure,
+}
+
+/// How many scored runs of an arm were exposed to what it stands for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Exposed {
+    /// Those that were.
+    pub yes: u64,
+    /// Those that were not.
+    pub no: u64,
+    /// Those of which it is unknown.
+    pub unknown: u64,
 }
 
 /// For how long and at what price an arm was executed: every run of its slots, the repeated and the void ones, too.

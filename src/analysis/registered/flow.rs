@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::answer::{ArmFlow, Exposure, Flow};
+use super::Registered;
+use super::answer::{ArmFlow, Exposed, Exposure, Flow};
 use super::observed::{Fate, Observed, Slot};
 use super::pairs::Cells;
-use crate::protocol::model::{Analysis, Arm};
+use crate::protocol::model::Arm;
 use crate::units::{Micros, Money};
 
 /// Why a slot has no verdict, where nothing says it.
@@ -14,18 +15,22 @@ const UNSPECIFIED: &str = "unspecified";
 /// Counts the slots of a study. `compared` are the arms that are compared, `outcome` is the primary one, both by
 /// their places; what is missing is counted over the first `analysed` tasks.
 pub(super) fn flow(
-    analysis: &Analysis,
-    arms: &[Arm],
+    registered: &Registered<'_>,
     observed: &Observed,
     cells: &Cells<'_>,
     compared: &[usize],
     outcome: usize,
     analysed: usize,
 ) -> Flow {
+    let Registered {
+        protocol, analysis, ..
+    } = registered;
+    let arms = &protocol.arms;
     let of_arm = |(place, arm): (usize, &Arm)| {
         let slots = observed.slots.iter().filter(|slot| slot.arm == place);
+        let is_checked = protocol.manipulation_check.contains_key(&arm.id);
         let exposure = observed.exposure.get(place).cloned();
-        arm_flow(&arm.id, slots, exposure.unwrap_or_default())
+        arm_flow(&arm.id, is_checked, slots, exposure.unwrap_or_default())
     };
     let is_complete = |task: &usize| {
         (0..arms.len()).all(|arm| {
@@ -54,7 +59,12 @@ pub(super) fn flow(
     }
 }
 
-fn arm_flow<'a>(arm: &str, slots: impl Iterator<Item = &'a Slot>, exposure: Exposure) -> ArmFlow {
+fn arm_flow<'a>(
+    arm: &str,
+    is_checked: bool,
+    slots: impl Iterator<Item = &'a Slot>,
+    exposure: Exposure,
+) -> ArmFlow {
     let mut flow = ArmFlow {
         arm: arm.to_owned(),
         slots: 0,
@@ -62,12 +72,17 @@ fn arm_flow<'a>(arm: &str, slots: impl Iterator<Item = &'a Slot>, exposure: Expo
         unjudged: 0,
         unjudged_by_reason: BTreeMap::new(),
         open: 0,
+        exposed: is_checked.then(Exposed::default),
         exposure,
     };
     for slot in slots {
         flow.slots += 1;
         match slot.fate {
-            Fate::Scored => flow.scored += 1,
+            Fate::Scored => {
+                flow.scored += 1;
+                let exposed = flow.exposed.iter_mut();
+                exposed.for_each(|exposed| exposed.add(slot.exposed));
+            }
             Fate::Open => flow.open += 1,
             Fate::Unjudged => {
                 let reason = slot.reason.unwrap_or(UNSPECIFIED);
@@ -77,6 +92,17 @@ fn arm_flow<'a>(arm: &str, slots: impl Iterator<Item = &'a Slot>, exposure: Expo
         }
     }
     flow
+}
+
+impl Exposed {
+    /// Adds a scored run.
+    fn add(&mut self, exposed: Option<bool>) {
+        *match exposed {
+            Some(true) => &mut self.yes,
+            Some(false) => &mut self.no,
+            None => &mut self.unknown,
+        } += 1;
+    }
 }
 
 impl Exposure {

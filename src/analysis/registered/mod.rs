@@ -76,9 +76,7 @@ impl Registered<'_> {
         let compared = self.compared();
         let outcome = self.place(&analysis.primary.outcome);
         let analysed = primary.first().map_or(cells.tasks(), |made| made.tasks);
-        let flow = flow::flow(
-            analysis, arms, observed, &cells, &compared, outcome, analysed,
-        );
+        let flow = flow::flow(self, observed, &cells, &compared, outcome, analysed);
         let controls: Vec<ControlAnswer> = observed.controls.iter().map(control).collect();
         let computed = family::Computed {
             primary: primary.iter().map(Made::answer).collect(),

@@ -68,6 +68,8 @@ pub struct Slot {
     pub reason: Option<&'static str>,
     /// The outcomes in the order of declaration, binary ones as 0 or 1, money in USD, durations in ms.
     pub values: Vec<Option<f64>>,
+    /// Whether its run was exposed to what its arm stands for, where that is known.
+    pub exposed: Option<bool>,
     /// How long its run took.
     pub wall: Option<Micros>,
 }

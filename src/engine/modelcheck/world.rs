@@ -12,7 +12,8 @@ use crate::engine::observation::Facts;
 use crate::engine::outage::Window;
 use crate::engine::refusal::Refusal;
 use crate::engine::rules::Rules;
-use crate::engine::scoring::Verdict;
+use crate::engine::scoring::{Scores, Verdict};
+use crate::engine::settings::Settings;
 use crate::engine::slice::{Slice, State};
 use crate::protocol::model::{LateReport, ScoreWord};
 use crate::units::{Micros, RunId, Time};
@@ -189,6 +190,8 @@ impl World {
             return (after, events);
         }
         let facts = Facts {
+            used: Settings::new(),
+            evident: true,
             error_stop: Some(how.is_error()),
             error: how.is_error(),
             cost: Cost::Unknown,
@@ -205,7 +208,7 @@ impl World {
         if is_open(&after) {
             let verdict = match how.is_unjudged() {
                 true => Verdict::Unjudged(Cause::Infra),
-                false => Verdict::Scored(BTreeMap::new()),
+                false => Verdict::Scored(Scores::default()),
             };
             let scored = ending::score(rules, &after.slice, run, None, None, |_| verdict);
             let events = scored.unwrap_or_default();

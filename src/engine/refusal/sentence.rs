@@ -98,6 +98,16 @@ impl fmt::Display for Refusal {
                 };
                 write!(f, "`{name}`{of} is {observed} and must be {expected}")
             }
+            Self::BindingChanged {
+                arm,
+                run,
+                name,
+                requested,
+                effective,
+            } => write!(
+                f,
+                "{arm} was asked to use `{name}` = \"{requested}\", and run {run} reports that it used {effective}; put that right, then `prereg deviate --arm {arm} --note TEXT` lets it start again"
+            ),
             Self::DoesNotFit { stage, .. } => write!(
                 f,
                 "a block of the stage `{stage}` is not expected to end before the cut-off"

@@ -354,5 +354,6 @@ fn void(fields: &mut Fields<'_>) -> Option<Op> {
 
 fn deviate(fields: &mut Fields<'_>) -> Option<Op> {
     let note = fields.required("note", &TEXT)?;
-    Some(act(Action::Deviate { note }))
+    let arm = fields.optional("arm", &TEXT);
+    Some(act(Action::Deviate { note, arm }))
 }

@@ -1,53 +1,13 @@
 //! Which keys this version cannot enforce. No registered key is ever ignored: `register` and
 //! `run` refuse a protocol that has one, and `check` accepts it.
 
-use serde_json::Value;
-
 use crate::protocol::defect::Place;
-use crate::protocol::draft::{Draft, Retain, StudyKind};
+use crate::protocol::draft::{Draft, StudyKind};
 
-/// Tables and keys that no part of this version enforces, wherever they are given.
-const UNBUILT: &[&str] = &["/observation/effective", "/manipulation_check", "/evidence"];
-
-/// Keys of `[execution]`, which an arm may override, that no part of this version enforces.
-const UNBUILT_EXECUTION: &[&str] = &["requests"];
-
-/// Returns the place of each key that cannot be enforced.
-pub(super) fn unenforced(draft: &Draft, value: &Value) -> Vec<Place> {
-    let mut pointers: Vec<String> = UNBUILT
-        .iter()
-        .map(|pointer| (*pointer).to_owned())
-        .collect();
-    let arms = 0..draft.arms.len();
-    for key in UNBUILT_EXECUTION {
-        pointers.push(format!("/execution/{key}"));
-        pointers.extend(arms.clone().map(|i| format!("/arms/{i}/{key}")));
+/// Returns the place of each key that cannot be enforced: an exploratory study is not registered.
+pub(super) fn unenforced(draft: &Draft) -> Vec<Place> {
+    match draft.study.kind {
+        StudyKind::Exploratory => vec![Place::Key("/study/kind".to_owned())],
+        StudyKind::Confirmatory => Vec::new(),
     }
-    pointers.retain(|pointer| value.pointer(pointer).is_some());
-    pointers.extend(unbuilt_words(draft));
-    pointers.into_iter().map(Place::Key).collect()
-}
-
-/// Returns the keys whose word, not whose presence, is out of reach.
-fn unbuilt_words(draft: &Draft) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut add = |unbuilt: bool, pointer: String| {
-        if unbuilt {
-            found.push(pointer);
-        }
-    };
-    add(
-        draft.study.kind == StudyKind::Exploratory,
-        "/study/kind".to_owned(),
-    );
-    if let Some(artefacts) = &draft.artefacts {
-        let keeps = !artefacts.keep.is_empty();
-        add(keeps, "/artefacts/keep".to_owned());
-        // Captured output is all there is to keep then, and stays.
-        let always = artefacts
-            .retain
-            .is_none_or(|retain| retain == Retain::Always);
-        add(!always, "/artefacts/retain".to_owned());
-    }
-    found
 }

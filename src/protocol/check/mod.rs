@@ -147,7 +147,7 @@ const SHOWN_MAX: usize = 3;
 
 impl Checker<'_> {
     fn meaning(&mut self, draft: &Draft, value: &Value) -> Option<Checked> {
-        let unenforced = enforced::unenforced(draft, value);
+        let unenforced = enforced::unenforced(draft);
         let tasks = self.tasks(draft);
         let protocol = self.protocol(draft, &tasks)?;
         let drawn = frame::draw(&protocol, &tasks);

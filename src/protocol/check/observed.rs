@@ -1,6 +1,6 @@
 //! Checks what is observed around a run: probes, preflight, observation, exposure, what is kept.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -9,7 +9,10 @@ use super::expressions::text;
 use crate::protocol::defect::{Code, Place};
 use crate::protocol::draft::{self, Draft};
 use crate::protocol::expression::{Expected, Scope};
-use crate::protocol::model::{Artefacts, Observation, Probe, ProbeFormat, Retain};
+use crate::protocol::model::{
+    Artefacts, EvidenceWord, Executed, Observation, Probe, ProbeFormat, Retain,
+};
+use crate::protocol::pattern::Pattern;
 use crate::protocol::source::child;
 
 impl Checker<'_> {
@@ -130,6 +133,7 @@ impl Checker<'_> {
         for (name, text) in observation.effective.iter().flatten() {
             let pointer = child("/observation/effective", name);
             self.expression(&pointer, text, &scope, Expected::Any);
+            self.requested(draft, &pointer, name);
             effective.insert(name.clone(), text.0.clone());
         }
         Some(Observation {
@@ -140,11 +144,35 @@ impl Checker<'_> {
         })
     }
 
+    /// Refuses a setting that is told and that no arm is asked to use: it would be compared with nothing.
+    fn requested(&mut self, draft: &Draft, pointer: &str, name: &str) {
+        let arms = draft.arms.iter().map(|arm| &arm.requests);
+        let base = draft.execution.iter().map(|execution| &execution.requests);
+        let names: BTreeSet<&str> = base
+            .chain(arms)
+            .flatten()
+            .flat_map(BTreeMap::keys)
+            .map(String::as_str)
+            .collect();
+        if names.contains(name) || self.refused.iter().any(|place| place.contains("/requests")) {
+            return;
+        }
+        let message = format!("no arm is asked to use `{name}`: `requests` does not name it");
+        let names: Vec<&str> = names.into_iter().collect();
+        let place = Place::Key(pointer.to_owned());
+        self.unknown(Code::UnknownName, place, message, name, &names);
+    }
+
     pub(super) fn artefacts(&mut self, draft: &Draft) -> Option<Artefacts> {
         let artefacts = draft.artefacts.as_ref()?;
         self.once("/artefacts/keep", &artefacts.keep);
         for (i, pattern) in artefacts.keep.iter().enumerate() {
-            self.inside(Place::Value(format!("/artefacts/keep/{i}")), pattern);
+            let place = Place::Value(format!("/artefacts/keep/{i}"));
+            if self.inside(place.clone(), pattern)
+                && let Err(message) = Pattern::read(pattern)
+            {
+                self.refuse(Code::Path, place, message);
+            }
         }
         let splits = draft.tasks.splits.iter().flatten();
         let splits: Vec<&str> = splits.map(|(name, _)| name.as_str()).collect();
@@ -165,11 +193,24 @@ impl Checker<'_> {
         })
     }
 
-    pub(super) fn evidence(&mut self, draft: &Draft) -> Vec<String> {
+    pub(super) fn evidence(&mut self, draft: &Draft) -> Vec<EvidenceWord> {
         let Some(evidence) = &draft.evidence else {
             return Vec::new();
         };
-        self.once("/evidence/required", &evidence.required);
+        let words = evidence.required.iter().map(|word| word.text().to_owned());
+        self.once("/evidence/required", &words.collect::<Vec<_>>());
+        let mut arms = draft.arms.iter();
+        let elsewhere = arms.find(|arm| arm.executed == Some(Executed::Elsewhere));
+        if let (Some(arm), false) = (elsewhere, evidence.required.is_empty()) {
+            self.refuse(
+                Code::Arms,
+                Place::Value("/evidence/required/0".to_owned()),
+                format!(
+                    "runs of `{}` are executed elsewhere and leave no measurement, so none of them would be scored; remove it here",
+                    arm.id.0
+                ),
+            );
+        }
         evidence.required.clone()
     }
 

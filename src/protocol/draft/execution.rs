@@ -186,7 +186,8 @@ pub struct Observation {
     /// What the run cost, in USD, as a number.
     #[schemars(extend("examples" = ["observed.total_cost_usd"]))]
     pub cost: Option<ExpressionText>,
-    /// The settings that were used, by the names under `requests`.
+    /// The settings that were used, by the names under `requests`; one that differs from what was
+    /// requested refuses the next start of its arm.
     #[schemars(extend("examples" = [{ "model": "observed.model" }]))]
     pub effective: Option<BTreeMap<String, ExpressionText>>,
 }
@@ -217,13 +218,15 @@ pub struct Checkpoint {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Artefacts {
-    /// Patterns of files in the workspace that are kept.
+    /// Patterns of files in the workspace that are kept, as the arm has left them: `*` is any text inside
+    /// a name, `?` any character, `**` any folders.
     #[schemars(extend("examples" = [["report.json", "**/*.patch"]]))]
     pub keep: Vec<String>,
     /// Splits of tasks whose diff may be kept.
     #[schemars(extend("examples" = [["pilot"]]))]
     pub keep_diff_for: Option<Vec<String>>,
-    /// When they are kept: `always`, `on_failure` or `never`.
+    /// When their bytes are kept: `always`, `on_failure` (of runs that are not scored, met their limit, or
+    /// ended otherwise than with the exit status 0) or `never`. Their digests are always recorded.
     pub retain: Option<Retain>,
 }
 
@@ -241,9 +244,30 @@ pub enum Retain {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Evidence {
-    /// Names of the evidence that a run must have left.
+    /// What a run must have left. `measurement`: its wall, user and system time, its memory, the bytes
+    /// of its output, its exit status or signal, and who ended it. A run of which that is missing or
+    /// does not cohere is unjudged, with the cause `evidence`.
     #[schemars(extend("examples" = [["measurement"]]))]
-    pub required: Vec<String>,
+    pub required: Vec<EvidenceWord>,
+}
+
+/// Evidence that a run must have left.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "the words are the documentation")]
+pub enum EvidenceWord {
+    Measurement,
+}
+
+impl EvidenceWord {
+    /// Returns the word as it is written.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Measurement => "measurement",
+        }
+    }
 }
 
 /// Who may write to the record.

@@ -20,7 +20,7 @@ pub struct Judge {
     #[serde(default)]
     #[schemars(extend("examples" = [{ "hidden/": "{task.dir}/hidden" }]))]
     pub files: BTreeMap<String, String>,
-    /// What is executed in the run's workspace, with the arm's environment and `PREREG_TASK_DIR`;
+    /// What is executed on a copy of what the run has left, at its place, with the arm's environment and `PREREG_TASK_DIR`;
     /// the program and its arguments, each of them a template. It exits with 0 and leaves its
     /// report, or the run is unjudged.
     #[schemars(extend("examples" = [["./judge.sh", "{task.id}"]]))]

@@ -140,7 +140,8 @@ pub struct Draft {
     pub outcomes: Vec<Outcome>,
     /// When an ended run is not scored.
     pub scoring: Option<Scoring>,
-    /// For each arm, by its id, whether a run was exposed to what the arm stands for.
+    /// For each arm, by its id, whether a run was exposed to what the arm stands for: true or false. It
+    /// reads what outcomes read, but no outcome; what it says is sealed as they are, and told with the answer.
     #[schemars(extend("examples" = [{ "treatment": "report.claude_md_read", "baseline": "!report.claude_md_read" }]))]
     pub manipulation_check: Option<BTreeMap<String, ExpressionText>>,
     /// Which files of a run are kept.

@@ -26,10 +26,11 @@ use crate::units::Time;
 
 pub use super::draft::{
     Alternative, ArmsOrder, Axis, Better, BlockKind, BudgetCounts, BudgetPer, BudgetUnknown,
-    CauseWord, Containment, DrawMethod, Effect, ErrorsIn, Estimand, Estimate, Executed, Expect,
-    FieldKind, Gate, Inference, Interval, LateReport, MultiplicityMethod, Objective, OrderBy,
-    OutageWindow, OutcomeKind, ProbeFormat, ReadingFrom, Retain, RunSeed, ScoreWord, Serial,
-    Spending, SplitKind, StopAt, StopScope, StudyKind, Test, UnderRun, UnknownStop, Voids,
+    CauseWord, Containment, DrawMethod, Effect, ErrorsIn, Estimand, Estimate, EvidenceWord,
+    Executed, Expect, FieldKind, Gate, Inference, Interval, LateReport, MultiplicityMethod,
+    Objective, OrderBy, OutageWindow, OutcomeKind, ProbeFormat, ReadingFrom, Retain, RunSeed,
+    ScoreWord, Serial, Spending, SplitKind, StopAt, StopScope, StudyKind, Test, UnderRun,
+    UnknownStop, Voids,
 };
 
 /// A protocol that passed every check.
@@ -97,7 +98,7 @@ pub struct Protocol {
     /// Which files of a run are kept.
     pub artefacts: Option<Artefacts>,
     /// The evidence that a run must have left to be scored.
-    pub evidence: Vec<String>,
+    pub evidence: Vec<EvidenceWord>,
     /// The kinds of actor that may write to the record; empty means any.
     pub actors: Vec<String>,
     /// How the answer is computed from the outcomes.
@@ -146,6 +147,12 @@ impl Protocol {
     /// Returns an arm's place in the listed order.
     pub fn arm(&self, id: &str) -> Option<usize> {
         self.arms.iter().position(|arm| arm.id == id)
+    }
+
+    /// Returns how an arm, or a control, is executed.
+    pub fn execution_of(&self, arm: &str) -> &Execution {
+        self.arm(arm)
+            .map_or(&self.execution, |arm| &self.arms[arm].execution)
     }
 
     /// Returns a control.

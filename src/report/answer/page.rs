@@ -4,7 +4,7 @@ use super::described;
 use super::numbers::{Scale, p_value, percent, rounded};
 use super::sentence::{conclusion, effect, level, sentence};
 use crate::analysis::registered::answer::{
-    Answer, AnsweredComparison, ArmFlow, LookTable, Row, Tipping,
+    Answer, AnsweredComparison, ArmFlow, Exposed, LookTable, Row, Tipping,
 };
 use crate::protocol::model::Protocol;
 use crate::record::entry::Head;
@@ -72,6 +72,10 @@ fn flow(page: &mut String, answer: &Answer) {
     heading(page, "flow", &text);
     for arm in &flow.arms {
         line(page, &arm.arm, &arm_flow(arm));
+        if let Some(Exposed { yes, no, unknown }) = arm.exposed {
+            let text = format!("{yes} scored runs exposed, {no} not, {unknown} unknown");
+            line(page, "", &text);
+        }
     }
     for control in &answer.controls {
         let result = &control.result;

@@ -24,7 +24,7 @@ pub(super) fn section(page: &mut Page, protocol: &Protocol) {
     if !protocol.evidence.is_empty() {
         page.item(format!(
             "A run is scored only if it has left this evidence: {}.",
-            names(&protocol.evidence)
+            names(protocol.evidence.iter().map(|word| word.text()))
         ));
     }
     let causes: Vec<String> = causes(protocol)
@@ -88,7 +88,11 @@ pub(super) fn causes(protocol: &Protocol) -> Vec<Cause> {
         ),
         (
             !protocol.evidence.is_empty(),
-            of("evidence", false, "evidence is absent"),
+            of(
+                "evidence",
+                false,
+                "that evidence is absent or does not cohere",
+            ),
         ),
         (true, of("failed", true, failed)),
         (timed_out, of("timed-out", true, "it met its time limit")),

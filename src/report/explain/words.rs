@@ -51,8 +51,8 @@ pub(super) fn listed(words: &[String]) -> String {
 }
 
 /// Joins names as code.
-pub(super) fn names<'n>(names: impl IntoIterator<Item = &'n String>) -> String {
-    let names: Vec<String> = names.into_iter().map(|name| code(name)).collect();
+pub(super) fn names<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> String {
+    let names: Vec<String> = names.into_iter().map(|name| code(name.as_ref())).collect();
     listed(&names)
 }
 

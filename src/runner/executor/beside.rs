@@ -6,9 +6,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::StepFault;
+use super::staging::remove;
 use crate::runner::process::Interrupt;
 use crate::runner::supervisor::{Seen, Traces};
-use crate::runner::tree::{self, TreeFault};
 use crate::units::RunId;
 
 /// Returns the files that keep what a run has printed, beside its workspace: standard output and
@@ -30,6 +30,11 @@ pub fn end_supervisors(runs: &Path, run: RunId) -> Result<(), StepFault> {
         }
     }
     Ok(())
+}
+
+/// Returns where what a run has left in its workspace stands while a copy of it is judged.
+pub(super) fn set_aside(runs: &Path, run: RunId) -> PathBuf {
+    runs.join(format!("{run}.left"))
 }
 
 /// Returns the name by which the runs of a study are told from those of others on the machine.
@@ -59,8 +64,14 @@ pub fn left(runs: &Path) -> io::Result<BTreeSet<RunId>> {
         else {
             continue;
         };
-        // What runs have printed stays.
-        let kept = ["stdout", "stderr", "judge.stdout", "judge.stderr"];
+        // What runs have printed stays, and what is kept of their files.
+        let kept = [
+            "stdout",
+            "stderr",
+            "judge.stdout",
+            "judge.stderr",
+            "artefacts",
+        ];
         if !kept.contains(&of) {
             found.extend(run.parse::<RunId>().ok());
         }
@@ -70,12 +81,7 @@ pub fn left(runs: &Path) -> io::Result<BTreeSet<RunId>> {
 
 /// Removes the workspace of a run, or what the arm has put in its place.
 pub fn clean(runs: &Path, run: RunId) -> Result<(), StepFault> {
-    let workspace = runs.join(run.to_string());
-    match tree::remove_tree(&workspace) {
-        Err(TreeFault::Link { .. } | TreeFault::NotDirectory { .. }) => {
-            fs::remove_file(&workspace).map_err(StepFault::folder(&workspace))
-        }
-        removed => Ok(removed?),
-    }?;
+    remove(&set_aside(runs, run))?;
+    remove(&runs.join(run.to_string()))?;
     remove_traces(runs, run).map_err(StepFault::folder(runs))
 }

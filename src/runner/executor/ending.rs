@@ -2,11 +2,15 @@
 
 use serde_json::Value;
 
+use super::beside::set_aside;
+use super::staging::remove;
 use super::{Executor, StepFault};
 use crate::engine::command::{Action, Cause, EndedBy, Ending, Execution, Stream, WorkspaceSeen};
 use crate::engine::scoring::EVIDENCE_MAX;
 use crate::protocol::canonical;
+use crate::runner::artefacts;
 use crate::runner::process::{Captured, Ended};
+use crate::runner::processors::processors;
 use crate::runner::supervisor::{Before, Tier};
 use crate::runner::tree::{self, TreeFault};
 use crate::units::{Bytes, Digest, Micros, RunId, Time};
@@ -18,7 +22,16 @@ impl Executor<'_> {
         ended: Ended,
         tier: Tier,
         before: Before,
-    ) -> (Action, Option<StepFault>) {
+    ) -> (Option<Action>, Option<StepFault>) {
+        let rule = self.rules.protocol().artefacts.as_ref();
+        // No judge was at work yet: what stands aside, somebody else has put there.
+        let taken =
+            remove(&set_aside(self.runs, run)).and_then(|()| artefacts::take(self.runs, run, rule));
+        let artefacts = match taken {
+            Ok(artefacts) => artefacts,
+            // Its receipt stands: the next session takes it up again.
+            Err(fault) => return (None, Some(fault)),
+        };
         let ending = Ending {
             error_stop: None,
             cost: None,
@@ -29,12 +42,14 @@ impl Executor<'_> {
         let ended_by = ended_by(&ended);
         let fault = ended.capture_fault.map(StepFault::from);
         let execution = Execution {
+            artefacts,
             observed: self.observed(run),
             exit: ended.exit,
             signal: ended.signal,
             cpu_ms: ended.usage.cpu_ms(),
             user: ended.usage.user_us.map(Micros),
             system: ended.usage.system_us.map(Micros),
+            processors: processors(),
             memory: ended.usage.peak_bytes.map(Bytes),
             containment: Some(tier),
             ended_by: Some(ended_by),
@@ -48,7 +63,7 @@ impl Executor<'_> {
             ending,
             execution: Some(execution),
         };
-        (finish, fault)
+        (Some(finish), fault)
     }
 
     /// Returns what a run has done to its workspace, now that nothing of it is left.

@@ -90,6 +90,11 @@ impl StepFault {
             {
                 "disk-full"
             }
+            Self::Tree(TreeFault::Io { source, .. })
+                if source.kind() == io::ErrorKind::StorageFull =>
+            {
+                "disk-full"
+            }
             Self::Capture(fault) if fault.source.kind() == io::ErrorKind::StorageFull => {
                 "disk-full"
             }

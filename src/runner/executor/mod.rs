@@ -2,7 +2,8 @@
 //!
 //! Nothing here decides anything: what was observed goes to the engine as it was found.
 //!
-//! - `laying`: what is laid into a workspace; `orders`: what a supervisor is told;
+//! - `laying`: what is laid into a workspace; `staging`: the copy that is judged; `orders`: what a
+//!   supervisor is told;
 //! - `ending`: what is recorded of an end; `beside`: what stands beside a workspace; `fault`.
 
 mod beside;
@@ -10,6 +11,7 @@ mod ending;
 mod fault;
 mod laying;
 mod orders;
+mod staging;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -17,12 +19,14 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use beside::remove_traces;
 pub use beside::{clean, end_supervisors, left, outputs};
+use beside::{remove_traces, set_aside};
 pub use ending::lost;
 use ending::{closed, text_of};
 pub use fault::StepFault;
 use orders::Unstarted;
+use staging::Staged;
+pub(super) use staging::remove;
 
 use super::process::{Interrupt, SpawnFault};
 use super::supervisor::{self, Given, Outcome, Seen, Spare, Tiers, Traces};
@@ -32,7 +36,7 @@ use crate::engine::preflight;
 use crate::engine::rules::Rules;
 use crate::engine::scoring::EVIDENCE_MAX;
 use crate::protocol::frame::Task;
-use crate::units::RunId;
+use crate::units::{Digest, RunId};
 
 /// A run that was granted and is to be executed.
 #[derive(Clone, Debug)]
@@ -158,16 +162,16 @@ impl Executor<'_> {
             Ok(Outcome::NotStarted(fault)) => return self.not_started(run, fault),
             Ok(Outcome::Lost) => {
                 self.end_rest(run);
-                (lost(run), None)
+                (Some(lost(run)), None)
             }
             Ok(Outcome::Ended(ended, ..)) if ended.interrupted => {
                 let note = "the operator ended it".to_owned();
-                (closed(run, Cause::Cancelled, note), None)
+                (Some(closed(run, Cause::Cancelled, note)), None)
             }
             Ok(Outcome::Ended(ended, tier, before)) => self.ended(run, *ended, tier, before),
         };
         let cleaned = self.clean_up(assignment).err();
-        (Some(action), fault.or(cleaned))
+        (action, fault.or(cleaned))
     }
 
     fn not_started(&self, run: RunId, fault: SpawnFault) -> (Option<Action>, Option<StepFault>) {
@@ -214,59 +218,41 @@ impl Executor<'_> {
 
     /// Returns whether a run that ended earlier still has what it is judged by.
     pub fn is_judgeable(&self, run: RunId) -> bool {
-        self.workspace(run).is_dir()
+        self.workspace(run).is_dir() || set_aside(self.runs, run).is_dir()
     }
 
     /// Reads the claim and runs the judge; returns what is to be recorded, or nothing when the
     /// operator ended the judge: the run is then judged again by the next session.
+    ///
+    /// `left` is the digest of what the run has left in its workspace, as it was recorded.
     pub fn judge(
         &self,
         assignment: &Assignment,
+        left: Option<Digest>,
         bench: &mut Bench,
     ) -> Result<Option<Action>, StepFault> {
         let workspace = self.workspace(assignment.run);
-        self.restore(&workspace)?;
         let protocol = self.rules.protocol();
+        let staged = match &protocol.judge {
+            Some(_) => self.stage(assignment.run, left)?,
+            None => self.restore(&workspace).map(|()| Staged::InPlace)?,
+        };
         let claim = protocol.claim.as_ref().and_then(|claim| {
-            text_of(tree::read_regular(
-                &workspace,
-                &claim.file,
-                EVIDENCE_MAX as u64,
-            ))
+            // What is no file is not copied, and is not as if there were none.
+            let left = match staged {
+                Staged::InPlace => workspace.clone(),
+                Staged::Copy | Staged::Changed => set_aside(self.runs, assignment.run),
+            };
+            text_of(tree::read_regular(&left, &claim.file, EVIDENCE_MAX as u64))
         });
         let mut evidence = Evidence {
-            judge: None,
-            report: None,
             claim,
+            ..Evidence::default()
         };
         if let Some(judge) = &protocol.judge {
-            self.lay_for_judge(assignment, &workspace)?;
-            match self.execute_judge(assignment, bench)? {
-                Outcome::Ended(ended, ..) if ended.interrupted => return Ok(None),
-                Outcome::Ended(ended, ..) => {
-                    evidence.judge = Some(Judged {
-                        exit: ended.exit,
-                        signal: ended.signal,
-                        timed_out: ended.timed_out,
-                        fault: None,
-                    });
-                    if let Some(fault) = ended.capture_fault {
-                        return Err(fault.into());
-                    }
-                }
-                // Nobody is left who could judge it now.
-                Outcome::Left => return Ok(None),
-                // The run waits for a session that can judge it.
-                Outcome::Lost => return Err(StepFault::JudgeLost(assignment.run)),
-                Outcome::NotStarted(fault) if fault.is_shortage() => {
-                    return Err(StepFault::Shortage(fault));
-                }
-                Outcome::NotStarted(fault) => {
-                    evidence.judge = Some(Judged {
-                        fault: Some(fault.to_string()),
-                        ..Judged::default()
-                    })
-                }
+            match self.judged(assignment, &workspace, staged, bench)? {
+                Some(judged) => evidence.judge = Some(judged),
+                None => return Ok(None),
             }
             evidence.report = text_of(tree::read_regular(
                 &workspace,
@@ -281,6 +267,48 @@ impl Executor<'_> {
         }))
     }
 
+    /// Executes the judge; returns how it ended, or nothing where that is for the next session to see.
+    fn judged(
+        &self,
+        assignment: &Assignment,
+        workspace: &Path,
+        staged: Staged,
+        bench: &mut Bench,
+    ) -> Result<Option<Judged>, StepFault> {
+        if staged == Staged::Changed {
+            let fault =
+                "what the run had left was changed between its end and its judgement".to_owned();
+            return Ok(Some(Judged {
+                fault: Some(fault),
+                ..Judged::default()
+            }));
+        }
+        self.lay_for_judge(assignment, workspace)?;
+        let in_place = staged == Staged::InPlace;
+        match self.execute_judge(assignment, bench)? {
+            Outcome::Ended(ended, ..) if ended.interrupted => Ok(None),
+            Outcome::Ended(ended, ..) => match ended.capture_fault {
+                Some(fault) => Err(fault.into()),
+                None => Ok(Some(Judged {
+                    exit: ended.exit,
+                    signal: ended.signal,
+                    timed_out: ended.timed_out,
+                    in_place,
+                    fault: None,
+                })),
+            },
+            // Nobody is left who could judge it now.
+            Outcome::Left => Ok(None),
+            // The run waits for a session that can judge it.
+            Outcome::Lost => Err(StepFault::JudgeLost(assignment.run)),
+            Outcome::NotStarted(fault) if fault.is_shortage() => Err(StepFault::Shortage(fault)),
+            Outcome::NotStarted(fault) => Ok(Some(Judged {
+                fault: Some(fault.to_string()),
+                ..Judged::default()
+            })),
+        }
+    }
+
     /// Removes the workspace of a run that is closed; captured output stays.
     pub fn clean(&self, run: RunId) -> Result<(), StepFault> {
         clean(self.runs, run)
@@ -289,6 +317,12 @@ impl Executor<'_> {
     /// Removes the workspace of a run that is closed, if it is empty; says whether it was.
     pub fn clean_if_empty(&self, run: RunId) -> bool {
         // What stays behind is put away with the rest.
-        fs::remove_dir(self.workspace(run)).is_ok() && remove_traces(self.runs, run).is_ok()
+        let is_gone = |path: PathBuf| match fs::remove_dir(path) {
+            Ok(()) => true,
+            Err(error) => error.kind() == io::ErrorKind::NotFound,
+        };
+        is_gone(set_aside(self.runs, run))
+            && is_gone(self.workspace(run))
+            && remove_traces(self.runs, run).is_ok()
     }
 }

@@ -44,10 +44,7 @@ pub(super) enum Unstarted {
 
 impl Executor<'_> {
     pub(in crate::runner) fn limits(&self, arm: &str) -> &Limits {
-        let protocol = self.rules.protocol();
-        protocol
-            .arm(arm)
-            .map_or(&protocol.execution, |arm| &protocol.arms[arm].execution)
+        self.rules.protocol().execution_of(arm)
     }
 
     pub(super) fn command(&self, arm: &str) -> &[String] {
@@ -173,7 +170,11 @@ impl Executor<'_> {
                 cpu_us: part.limits.cpu_time_max.map(|max| max.0),
             },
             before: Before {
-                digest: tree::state(&self.workspace(assignment.run), Time(0)).digest,
+                // What a judge changes is nothing that is recorded.
+                digest: part
+                    .outlives
+                    .then(|| tree::state(&self.workspace(assignment.run), Time(0)).digest)
+                    .flatten(),
                 at: Some(clock::now()),
             },
             command,

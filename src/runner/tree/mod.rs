@@ -2,7 +2,7 @@
 //!
 //! * [`file_digest`], [`tree_digest`] and [`copy_tree`] read what the study holds. Links and special
 //!   files are faults there: what is registered must be all there is.
-//! * [`lay`], [`put`], [`read_regular`] and [`remove_tree`] work in a workspace where a command could leave
+//! * [`lay`], [`put`], [`gather`], [`snapshot`], [`read_regular`] and [`remove_tree`] work in a workspace where a command could leave
 //!   anything. They go from directory to directory by descriptor and never follow a link, so that
 //!   nothing outside the workspace is read, written or removed, whoever is still at work in it.
 //!
@@ -21,7 +21,10 @@
 
 mod digest;
 mod entry;
+mod gather;
+mod lines;
 mod removal;
+mod snapshot;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -33,6 +36,8 @@ use std::path::{Path, PathBuf};
 use crate::units::Bytes;
 
 pub use digest::{copy_tree, file_digest, tree_digest};
+pub use gather::gather;
+pub use snapshot::snapshot;
 pub use state::{State, state};
 pub use workspace::{clear, lay, put, read_regular, remove_tree};
 

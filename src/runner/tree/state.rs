@@ -9,11 +9,12 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags};
 use sha2::{Digest as _, Sha256};
 
+use super::lines::Lines;
 use super::{DEPTH_MAX, ENTRIES_MAX};
 use crate::units::{Digest, Time};
 
 /// The most bytes that are read of a folder.
-const BYTES_MAX: u64 = 1 << 30;
+pub(super) const BYTES_MAX: u64 = 1 << 30;
 /// What a file of holes may claim to hold and still be read.
 const HOLES_MAX: u64 = 1 << 24;
 
@@ -36,24 +37,19 @@ pub struct State {
 pub fn state(folder: &Path, since: Time) -> State {
     let mut found = Found {
         since,
-        lines: Vec::new(),
+        lines: Lines::default(),
         state: State::default(),
         left: BYTES_MAX,
         is_whole: true,
     };
     found.walk(folder, &PathBuf::new(), 0);
-    found.lines.sort_unstable();
-    let mut hasher = Sha256::new();
-    for line in &found.lines {
-        hasher.update(line);
-    }
-    found.state.digest = found.is_whole.then(|| Digest(hasher.finalize().into()));
+    found.state.digest = found.is_whole.then(|| found.lines.digest());
     found.state
 }
 
 struct Found {
     since: Time,
-    lines: Vec<Vec<u8>>,
+    lines: Lines,
     state: State,
     /// How many bytes may still be read.
     left: u64,
@@ -63,7 +59,7 @@ struct Found {
 impl Found {
     fn walk(&mut self, root: &Path, below: &Path, depth: usize) {
         let Ok(entries) = fs::read_dir(root.join(below)) else {
-            return self.line(b's', below, &[]);
+            return self.lines.add(b's', below, &[]);
         };
         for entry in entries.flatten() {
             if self.lines.len() >= ENTRIES_MAX || depth >= DEPTH_MAX {
@@ -73,7 +69,7 @@ impl Found {
             let name = below.join(entry.file_name());
             match entry.metadata() {
                 Ok(found) => self.entry(root, &name, &found, depth),
-                Err(_) => self.line(b's', &name, &[]),
+                Err(_) => self.lines.add(b's', &name, &[]),
             }
         }
     }
@@ -87,14 +83,14 @@ impl Found {
         if found.is_symlink() {
             let leads = fs::read_link(&path).unwrap_or_default();
             let digest = Digest::of(&[leads.as_os_str().as_bytes()]);
-            return self.line(b'l', name, &digest.0);
+            return self.lines.add(b'l', name, &digest.0);
         }
         let kind = match found.permissions().mode() & 0o100 {
             0 => b'-',
             _ => b'x',
         };
         if !found.is_file() {
-            return self.line(b's', name, &[]);
+            return self.lines.add(b's', name, &[]);
         }
         let is_hollow = found.len() > HOLES_MAX && found.blocks() * 512 < found.len() / 2;
         let digest = match is_hollow || found.len() > self.left {
@@ -102,15 +98,16 @@ impl Found {
             false => digest_of(&path, &mut self.left),
         };
         match digest {
-            Ok(digest) => self.line(kind, name, &digest.0),
+            Ok(digest) => self.lines.add(kind, name, &digest.0),
             Err(error) if error.kind() == io::ErrorKind::FileTooLarge => self.is_whole = false,
-            Err(_) => self.line(b's', name, &[]),
+            Err(_) => self.lines.add(b's', name, &[]),
         }
     }
 
+    /// Takes the time that the system keeps and nobody can set: that of the last change of the entry.
     fn note_write(&mut self, found: &Metadata) {
-        let micros = found.mtime().checked_mul(1_000_000);
-        let Some(at) = micros.map(|micros| Time(micros + found.mtime_nsec() / 1000)) else {
+        let micros = found.ctime().checked_mul(1_000_000);
+        let Some(at) = micros.map(|micros| Time(micros + found.ctime_nsec() / 1000)) else {
             return;
         };
         if at >= self.since {
@@ -122,15 +119,6 @@ impl Found {
             *first_write = Some(first_write.map_or(at, |first| first.min(at)));
             *last_write = Some(last_write.map_or(at, |last| last.max(at)));
         }
-    }
-
-    fn line(&mut self, kind: u8, name: &Path, digest: &[u8]) {
-        let mut line = vec![kind];
-        line.extend(name.as_os_str().as_bytes());
-        line.push(0);
-        line.extend(digest);
-        line.push(b'\n');
-        self.lines.push(line);
     }
 }
 

@@ -1,202 +1,28 @@
-//! Verbs that look at a record: `status`, `show`.
+//! The verb `show`: everything that is known of a run.
 
 use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::args::{Show, Status};
-use super::by_hand::{self, ByHand};
+use super::args::Show;
+use super::by_hand;
 use super::reply::{Failure, Reply};
 use super::results;
-use super::run::{count, runs_folder};
+use super::run::runs_folder;
 use super::seal::{is_sealed, look};
 use super::study::find_record;
+use crate::engine::artefacts::Artefacts;
 use crate::engine::blocks::Flag;
 use crate::engine::command::{Cause, Judged};
-use crate::engine::looks::Due;
-use crate::engine::preflight;
+use crate::engine::evidence::{self, Known, Slip};
 use crate::engine::refusal::Refusal;
 use crate::engine::rules::Rules;
 use crate::engine::scoring;
-use crate::engine::slice::{Run, Standing};
-use crate::engine::start::Peek;
+use crate::engine::slice::Run;
 use crate::protocol::frame::Task;
-use crate::runner::{clock, executor};
+use crate::runner::executor;
 use crate::store::Store;
 use crate::units::RunId;
-
-/// Shows where a study stands.
-pub(super) fn status(args: &Status, as_json: bool) -> Result<Reply, Failure> {
-    let record = find_record(args.named.said())?;
-    let mut store = look(&record, &args.looks)?;
-    let standing = store.standing()?;
-    let Some(rules) = store.rules()? else {
-        return Ok(Reply::done(
-            "empty       no protocol stands on this record\n",
-            json!({ "state": "empty" }),
-        ));
-    };
-    let sealed = is_sealed(&rules, &standing) && !args.looks.unblind;
-    let tally = if sealed {
-        None
-    } else {
-        Some(count(&mut store)?)
-    };
-    let head = store.head()?;
-    let mut text = registered(&rules, &standing);
-    text.push_str(&format!(
-        "  slots     {} of {} ended   {} live   {} started in all\n",
-        standing.slots_ended,
-        rules.slots(&standing),
-        standing.live.len(),
-        standing.runs
-    ));
-    let (complete, blocks) = store.blocks_complete()?;
-    text.push_str(&format!("  blocks    {complete} of {blocks} complete\n"));
-    for (arm, counts) in &standing.arms {
-        text.push_str(&format!(
-            "  {arm:<9} {} started, {} scored, {} unjudged\n",
-            counts.started, counts.scored, counts.unjudged
-        ));
-    }
-    let ready = readiness(&rules, &standing);
-    text.push_str(&ready.line);
-    let next = store.peek(clock::now())?;
-    text.push_str(&next_line(&next, &standing));
-    if standing.pilots > 0 {
-        text.push_str(&format!(
-            "  pilots    {} runs, in no analysis\n",
-            standing.pilots
-        ));
-    }
-    for said in results::clocks(&standing.clock) {
-        text.push_str(&format!("  clock     {said}\n"));
-    }
-    let by_hand = ByHand::of(&mut store)?;
-    text.push_str(&by_hand.text(&standing));
-    match &tally {
-        None => text.push_str("  outcomes  sealed until the study has ended\n"),
-        Some(tally) => {
-            if !standing.has_ended() {
-                text.push_str("  so far    slots that have not ended count as missing\n");
-            }
-            text.push_str(&results::failed_controls(&tally.controls).unwrap_or_default());
-            text.push_str(&results::table(tally));
-        }
-    }
-    text.push_str(&anchors_line(&standing, head.seq));
-    text.push_str(&format!(
-        "  head      {} {}   {}\n",
-        head.seq,
-        head.digest.short(),
-        record.display()
-    ));
-    // Each block costs a look at its runs, which people are not shown.
-    let blocks = if as_json { store.blocks()? } else { Vec::new() };
-    let json = json!({ "study": rules.protocol().study.id, "standing": standing, "blocks": blocks, "next": next_json(&next), "preflight": ready.json, "sealed": sealed, "tally": tally, "deviations": by_hand.deviations(), "voids": by_hand.voids(), "unblindings": by_hand.unblindings(), "head": head });
-    Ok(Reply::done(text, json))
-}
-
-/// Says which heads the record says were published; nothing where it says none.
-fn anchors_line(standing: &Standing, head: u64) -> String {
-    if standing.anchors == 0 {
-        return String::new();
-    }
-    let after = head.saturating_sub(standing.anchored);
-    let lie = results::counted(after, "entry lies", "entries lie");
-    format!(
-        "  anchors   {} recorded, the newest of entry {}; {lie} after it\n",
-        standing.anchors, standing.anchored
-    )
-}
-
-/// What the preflights of the arms say together.
-struct Readiness {
-    line: String,
-    json: Value,
-}
-
-/// Takes the preflights together, where every arm must be ready before anything starts.
-fn readiness(rules: &Rules, standing: &Standing) -> Readiness {
-    if rules.protocol().preflight.is_none() {
-        return Readiness {
-            line: String::new(),
-            json: Value::Null,
-        };
-    }
-    let said = || standing.preflight.values().map(String::as_str);
-    let (overall, counts) = (preflight::overall(said()), preflight::counts(said()));
-    let words = match (overall, counts) {
-        (Err(preflight::Fault::Empty), _) => "no arm was looked at yet".to_owned(),
-        (Err(preflight::Fault::UnknownStatus), _) => {
-            "an arm gave no answer that is known".to_owned()
-        }
-        (Ok(overall), Ok(counts)) => format!(
-            "{}: {} ready, {} need a registration, {} not implemented",
-            overall.text(),
-            counts.ready,
-            counts.registration_required,
-            counts.implementation_gap
-        ),
-        (Ok(overall), Err(_)) => overall.text().to_owned(),
-    };
-    Readiness {
-        line: format!("  preflight {words}\n"),
-        json: json!({ "overall": overall.ok(), "counts": counts.ok() }),
-    }
-}
-
-/// Says what would start next, or the rule that would say no; nothing where all is over.
-fn next_line(next: &Peek, standing: &Standing) -> String {
-    if standing.registered.is_none() || standing.has_ended() {
-        return String::new();
-    }
-    match next {
-        Peek::Start(next) => format!("  next      {} on `{}`\n", next.arm, next.task),
-        Peek::Refused(refusal) => format!("  next      {}: {refusal}\n", refusal.code()),
-        Peek::Expire(run) => {
-            format!("  next      run {run} is closed, whose deadline has passed\n")
-        }
-        Peek::Look(Due { look, tasks }) => {
-            format!("  next      look {look}, at the first {tasks} tasks of the draw\n")
-        }
-        Peek::Wait => {
-            "  next      nothing until a run that is open has ended or is scored\n".to_owned()
-        }
-        Peek::Complete => String::new(),
-    }
-}
-
-fn next_json(next: &Peek) -> Value {
-    match next {
-        Peek::Start(next) => json!({ "start": next }),
-        Peek::Refused(refusal) => json!({ "refused": refusal }),
-        Peek::Expire(run) => json!({ "expire": run }),
-        Peek::Look(Due { look, tasks }) => json!({ "look": look, "tasks": tasks }),
-        Peek::Wait | Peek::Complete => Value::Null,
-    }
-}
-
-fn registered(rules: &Rules, standing: &Standing) -> String {
-    let id = &rules.protocol().study.id;
-    let state = match (standing.registered, standing.completed) {
-        (Some(digest), None) if standing.stopped.is_some() => {
-            let stopped = standing.stopped.as_ref();
-            let stopped = stopped.map(|stopped| format!("{} at {}", stopped.code, stopped.at));
-            let stopped = stopped.unwrap_or_default();
-            format!(
-                "registered, sha256:{}, stopped by {stopped}",
-                digest.short()
-            )
-        }
-        (None, _) => format!("draft {}, not registered", standing.draft),
-        (Some(digest), None) => format!("registered, sha256:{}, under way", digest.short()),
-        (Some(digest), Some(at)) => {
-            format!("registered, sha256:{}, complete since {at}", digest.short())
-        }
-    };
-    format!("{id}   {state}\n")
-}
 
 /// Shows a run.
 pub(super) fn show(args: &Show) -> Result<Reply, Failure> {
@@ -287,12 +113,27 @@ fn run_text(
         };
         text.push_str(&format!("  wall time {wall}{limit}\n"));
     }
+    let asked = rules.map(|rules| &rules.protocol().execution_of(&run.arm).requests);
+    for (name, used) in &run.used {
+        let requested = asked.and_then(|asked| asked.get(name));
+        text.push_str(&setting(name, requested, used));
+    }
     if sealed {
         text.push_str("  outcomes  sealed until the study has ended\n");
     } else {
         text.push_str(&sealed_text(run, rules));
     }
     text
+}
+
+/// Says what a run was asked to use of a setting, and what it reports that it used.
+fn setting(name: &str, requested: Option<&String>, used: &Value) -> String {
+    let requested = requested.map_or("nothing".to_owned(), |text| format!("{text:?}"));
+    let used = match used {
+        Value::Null => "what was used is unknown".to_owned(),
+        used => format!("used {used}"),
+    };
+    format!("  setting   {name}: {requested} requested, {used}\n")
 }
 
 /// Says which block a run is in, counted from 1 as `plan` prints it.
@@ -316,6 +157,20 @@ fn sealed_text(run: &Run, rules: Option<&Rules>) -> String {
             exit.or(signal).unwrap_or_else(|| "unknown".to_owned())
         ));
     }
+    let seen = run
+        .execution
+        .as_ref()
+        .and_then(|one| one.workspace.as_ref());
+    if seen.is_some_and(|seen| seen.after.is_none()) {
+        text.push_str("  workspace more than is digested: a judge works where it stands\n");
+    }
+    if let Some(artefacts) = run
+        .execution
+        .as_ref()
+        .and_then(|one| one.artefacts.as_ref())
+    {
+        text.push_str(&artefacts_text(artefacts));
+    }
     let width = run
         .outcomes
         .iter()
@@ -324,6 +179,13 @@ fn sealed_text(run: &Run, rules: Option<&Rules>) -> String {
         .max()
         .unwrap_or(0)
         .max(9);
+    let checked = rules.map(|rules| &rules.protocol().manipulation_check);
+    if checked.is_some_and(|checked| checked.contains_key(&run.arm)) && run.outcomes.is_some() {
+        let exposed = run
+            .exposed
+            .map_or("unknown".to_owned(), |flag| flag.to_string());
+        text.push_str(&format!("  {:<width$} {exposed}\n", "exposed"));
+    }
     let declared = rules.map_or(&[][..], |rules| &rules.protocol().outcomes);
     for (id, value) in run.outcomes.iter().flatten() {
         let outcome = declared.iter().find(|outcome| outcome.id == *id);
@@ -333,10 +195,30 @@ fn sealed_text(run: &Run, rules: Option<&Rules>) -> String {
     text
 }
 
+/// Says which files of a run's workspace are kept, each by its digest, and what was left out.
+fn artefacts_text(artefacts: &Artefacts) -> String {
+    let mut text = String::new();
+    for file in &artefacts.files {
+        text.push_str(&format!(
+            "  artefact  {} {} bytes, {:?}\n",
+            file.digest.short(),
+            file.bytes,
+            file.path
+        ));
+    }
+    for (why, count) in &artefacts.left_out {
+        text.push_str(&format!("  left out  {count} ({})\n", why.text()));
+    }
+    text
+}
+
 /// Returns what is known of why a run is unjudged.
 fn reason(run: &Run, rules: Option<&Rules>, task: Option<&Task>) -> Option<String> {
     if run.note.is_some() {
         return run.note.clone();
+    }
+    if run.cause? == Cause::Evidence {
+        return lack(run, rules?).map(|slip| slip.to_string());
     }
     let left = run.left.as_ref()?;
     match (run.cause?, &left.judge) {
@@ -369,6 +251,19 @@ fn reason(run: &Run, rules: Option<&Rules>, task: Option<&Task>) -> Option<Strin
     }
 }
 
+/// Returns what was wrong with the evidence of a run, as it was found when it ended.
+fn lack(run: &Run, rules: &Rules) -> Option<Slip> {
+    let known = Known {
+        run,
+        ending: run.ending.as_ref()?,
+        execution: run.execution.as_ref(),
+        at: run.ended_at?,
+        // What needs them is said last, so that it is said only where nothing else is wrong.
+        clocks_are_right: true,
+    };
+    evidence::slip(rules, known)
+}
+
 /// Returns the files that keep what a run and its judge have printed.
 fn outputs(record: &Path, store: &Store, run: RunId) -> Result<Vec<String>, Failure> {
     let runs = runs_folder(store, record)?;
@@ -384,6 +279,7 @@ fn run_json(run: Run, flag: Option<Flag>, sealed: bool, outputs: Vec<String>) ->
         Run {
             execution: None,
             evidence: None,
+            exposed: None,
             outcomes: None,
             left: None,
             ..run
