@@ -29,8 +29,10 @@ Examples:
 Exit codes: 0 done, 1 fault, 2 usage, 3 defect, 4 refusal, 5 divergence,
 130 interrupted.";
 
-/// What is to be done.
+/// What is to be done. The grammar of a verb is made once it is asked for: that of all takes longer than
+/// many a verb.
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(super) enum Verb {
     /// Writes a commented protocol to start from.
     #[command(after_help = "Example:\n  prereg init study.toml")]
