@@ -30,7 +30,8 @@ Exit codes: 0 done, 1 fault, 2 usage, 3 defect, 4 refusal, 5 divergence,
 130 interrupted.";
 
 /// What is to be done. The grammar of a verb is made once it is asked for: that of all takes longer than
-/// many a verb.
+/// many a verb. (What documents a struct of arguments would then stand in the place of what documents
+/// the verb here, so theirs are plain comments.)
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
 pub(super) enum Verb {
@@ -186,7 +187,7 @@ fn said(text: &str) -> Result<String, &'static str> {
     }
 }
 
-/// Which record is meant.
+// Which record is meant.
 #[derive(Debug, Args)]
 pub(super) struct Which {
     /// The record; without it, the only `*.prereg.db` of this folder.
@@ -194,7 +195,7 @@ pub(super) struct Which {
     pub db: Option<PathBuf>,
 }
 
-/// Which record is meant, by verbs that have no other argument.
+// Which record is meant, by verbs that have no other argument.
 #[derive(Debug, Args)]
 pub(super) struct Named {
     /// The record; without it, the only `*.prereg.db` of this folder.
@@ -211,7 +212,7 @@ impl Named {
     }
 }
 
-/// Whether to look behind the seal, and who does.
+// Whether to look behind the seal, and who does.
 #[derive(Debug, Args)]
 pub(super) struct Looks {
     /// Shows sealed outcomes before the study has ended; this is recorded.
@@ -222,7 +223,7 @@ pub(super) struct Looks {
     pub actor: String,
 }
 
-/// Who writes, and as which operation.
+// Who writes, and as which operation.
 #[derive(Debug, Args)]
 pub(super) struct Writes {
     /// Who asks, for the record.
@@ -237,28 +238,28 @@ pub(super) struct Writes {
     pub if_head: Option<u64>,
 }
 
-/// `init`
+// `init`
 #[derive(Debug, Args)]
 pub(super) struct Init {
     /// The file to write.
     pub file: PathBuf,
 }
 
-/// `check`
+// `check`
 #[derive(Debug, Args)]
 pub(super) struct Check {
     /// The protocol file.
     pub file: PathBuf,
 }
 
-/// `explain`
+// `explain`
 #[derive(Debug, Args)]
 pub(super) struct Explain {
     /// The protocol file.
     pub file: PathBuf,
 }
 
-/// `plan`
+// `plan`
 #[derive(Debug, Args)]
 pub(super) struct Plan {
     /// The protocol file.
@@ -268,7 +269,7 @@ pub(super) struct Plan {
     pub pilot: bool,
 }
 
-/// `rehearse`
+// `rehearse`
 #[derive(Debug, Args)]
 pub(super) struct Rehearse {
     /// The protocol file.
@@ -281,7 +282,7 @@ pub(super) struct Rehearse {
     pub last: bool,
 }
 
-/// `register`
+// `register`
 #[derive(Debug, Args)]
 pub(super) struct Register {
     /// The protocol file.
@@ -294,7 +295,7 @@ pub(super) struct Register {
     pub actor: String,
 }
 
-/// `run`
+// `run`
 #[derive(Debug, Args)]
 pub(super) struct Run {
     /// The protocol file.
@@ -322,7 +323,7 @@ pub(super) struct Run {
     pub actor: String,
 }
 
-/// `start`
+// `start`
 #[derive(Debug, Args)]
 pub(super) struct Start {
     /// The task.
@@ -338,7 +339,7 @@ pub(super) struct Start {
     pub writes: Writes,
 }
 
-/// `finish`
+// `finish`
 #[derive(Debug, Args)]
 pub(super) struct Finish {
     /// The run's number.
@@ -370,7 +371,7 @@ pub(super) struct Finish {
     pub writes: Writes,
 }
 
-/// `score`
+// `score`
 #[derive(Debug, Args)]
 pub(super) struct Score {
     /// The run's number.
@@ -393,7 +394,7 @@ pub(super) struct Score {
     pub writes: Writes,
 }
 
-/// `breaker`
+// `breaker`
 #[derive(Debug, Args)]
 pub(super) struct Breaker {
     /// What is done to it.
@@ -413,7 +414,7 @@ pub(super) enum Hand {
     Clear,
 }
 
-/// `switch`
+// `switch`
 #[derive(Debug, Args)]
 pub(super) struct Switch {
     /// What it is to say.
@@ -443,7 +444,7 @@ pub(super) enum Task {
     Add(Lines),
 }
 
-/// Lines of JSON, and who writes them.
+// Lines of JSON, and who writes them.
 #[derive(Debug, Args)]
 pub(super) struct Lines {
     /// The file, one JSON object a line; `-` is the standard input.
@@ -462,7 +463,7 @@ pub(super) enum Draw {
     Append(Append),
 }
 
-/// `draw append`
+// `draw append`
 #[derive(Debug, Args)]
 pub(super) struct Append {
     /// The tasks, in the order of the draw.
@@ -487,7 +488,7 @@ pub(super) enum Reading {
     Add(AddReading),
 }
 
-/// `reading add`
+// `reading add`
 #[derive(Debug, Args)]
 pub(super) struct AddReading {
     /// The reading's id.
@@ -500,7 +501,7 @@ pub(super) struct AddReading {
     pub writes: Writes,
 }
 
-/// `checkpoint`
+// `checkpoint`
 #[derive(Debug, Args)]
 pub(super) struct Checkpoint {
     /// The run's number.
@@ -525,7 +526,7 @@ pub(super) enum Passed {
     Failed,
 }
 
-/// `cost`
+// `cost`
 #[derive(Debug, Args)]
 pub(super) struct Cost {
     /// The run's number.
@@ -539,7 +540,7 @@ pub(super) struct Cost {
     pub writes: Writes,
 }
 
-/// `void`
+// `void`
 #[derive(Debug, Args)]
 pub(super) struct Void {
     /// The block's number, from 1, as `plan` prints it.
@@ -554,7 +555,7 @@ pub(super) struct Void {
     pub writes: Writes,
 }
 
-/// `deviate`
+// `deviate`
 #[derive(Debug, Args)]
 pub(super) struct Deviate {
     /// What happened; the report prints it in full.
@@ -566,7 +567,7 @@ pub(super) struct Deviate {
     pub writes: Writes,
 }
 
-/// `cancel`
+// `cancel`
 #[derive(Debug, Args)]
 pub(super) struct Cancel {
     /// The run's number.
@@ -580,7 +581,7 @@ pub(super) struct Cancel {
     pub writes: Writes,
 }
 
-/// `reconcile`
+// `reconcile`
 #[derive(Debug, Args)]
 pub(super) struct Reconcile {
     /// The run that is lost.
@@ -598,7 +599,7 @@ pub(super) struct Reconcile {
     pub writes: Writes,
 }
 
-/// `status`
+// `status`
 #[derive(Debug, Args)]
 pub(super) struct Status {
     #[command(flatten)]
@@ -607,7 +608,7 @@ pub(super) struct Status {
     pub looks: Looks,
 }
 
-/// `analyze`
+// `analyze`
 #[derive(Debug, Args)]
 pub(super) struct Analyze {
     #[command(flatten)]
@@ -693,7 +694,7 @@ fn amount(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| "write a number above 0, at most 1e12".to_owned())
 }
 
-/// `show`
+// `show`
 #[derive(Debug, Args)]
 pub(super) struct Show {
     /// The run's number.
@@ -704,7 +705,7 @@ pub(super) struct Show {
     pub looks: Looks,
 }
 
-/// `head`
+// `head`
 #[derive(Debug, Args)]
 pub(super) struct HeadLine {
     #[command(flatten)]
@@ -717,7 +718,7 @@ pub(super) struct HeadLine {
     pub registration: bool,
 }
 
-/// `anchor`
+// `anchor`
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("shown").args(["line", "ssh_key", "ssh_signature", "rfc3161", "git"]).required(true).multiple(true))]
 #[command(group = clap::ArgGroup::new("witness").args(["ssh_key", "ssh_signature", "rfc3161", "git"]))]
@@ -753,7 +754,7 @@ pub(super) struct Anchor {
     pub writes: Writes,
 }
 
-/// `verify`
+// `verify`
 #[derive(Debug, Args)]
 pub(super) struct Verify {
     /// The record or the export.
@@ -773,7 +774,7 @@ pub(super) struct Verify {
     pub artefacts: bool,
 }
 
-/// `export`
+// `export`
 #[derive(Debug, Args)]
 pub(super) struct Export {
     #[command(flatten)]
@@ -806,7 +807,7 @@ pub(super) enum Rows {
     Runs,
 }
 
-/// `import`
+// `import`
 #[derive(Debug, Args)]
 pub(super) struct Import {
     /// The export.
@@ -816,7 +817,7 @@ pub(super) struct Import {
     pub to: Option<PathBuf>,
 }
 
-/// `claim`
+// `claim`
 #[derive(Debug, Args)]
 pub(super) struct Claim {
     /// What the arm says of its work.
