@@ -1,4 +1,6 @@
 //! On how many cases a law is tried.
+//!
+//! Those that keep records on a disk wait for it: on many cases, with `TMPDIR` in memory, and in release.
 
 #![allow(dead_code, reason = "each test file uses its own part")]
 
