@@ -5,6 +5,7 @@ mod part;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use engine_common::cases::studies;
 use engine_common::histories::{granted, histories, placed};
 use engine_common::random::{Random, any_drafts, any_move, any_pause};
 use engine_common::{Draft, Move, World};
@@ -42,10 +43,11 @@ fn a_refusal_and_no_news_change_nothing() {
 
 #[test]
 fn a_part_of_a_record_decides_as_the_whole() {
-    for seed in 0..200 {
+    const HISTORIES: u64 = 50;
+    for seed in 0..studies(HISTORIES) {
         let mut random = Random(seed << 32 | 1);
         let drafts = any_drafts(&mut random).map(Draft::of);
-        for _ in 0..50 {
+        for _ in 0..HISTORIES {
             let mut world = World::empty(&drafts);
             let mut part = Part::default();
             for _ in 0..10 + random.below(30) {

@@ -5,13 +5,12 @@
     reason = "a test stops at the first broken assumption"
 )]
 
-mod cases;
 mod engine_common;
 
 use std::cell::Cell;
 use std::rc::Rc;
 
-use cases::cases;
+use engine_common::cases::cases;
 use engine_common::design::Design;
 use engine_common::random::{Random, any_drafts, any_move, any_pause};
 use engine_common::{Draft, Move, Report, World, sealed};

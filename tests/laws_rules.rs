@@ -4,6 +4,7 @@ mod engine_common;
 
 use std::collections::BTreeMap;
 
+use engine_common::cases::cases;
 use engine_common::design::Design;
 use engine_common::gates::{Gate, Opens};
 use engine_common::histories::histories;
@@ -134,7 +135,7 @@ fn nothing_starts_in_a_scope_that_is_stopped_or_while_a_hold_fires() {
 fn raising_what_an_outage_needs_never_makes_one() {
     let mut random = Random(21);
     let arms = ["a", "b"];
-    for _ in 0..10_000 {
+    for _ in 0..cases(10_000) {
         let rule = any_outage(&mut random);
         let errors = arms.map(|arm| (arm.to_owned(), random.below(5) as u64));
         let stopped: u64 = errors.iter().map(|(_, count)| count).sum();
@@ -159,7 +160,7 @@ fn raising_a_budget_never_refuses_more() {
         Some(BudgetUnknown::Hold),
         Some(BudgetUnknown::Stop),
     ];
-    for _ in 0..10_000 {
+    for _ in 0..cases(10_000) {
         let cost = random.chance(7);
         let mut small = |more: usize| random.below(8 + more) as u64;
         let ledger = Ledger {
@@ -239,11 +240,12 @@ fn under(world: &World<'_>, design: Design, wanted: &Move) -> decide::Ruling {
 #[test]
 fn relaxing_the_rule_that_a_refusal_names_changes_the_ruling() {
     let mut met: BTreeMap<String, u32> = BTreeMap::new();
+    // Making rules costs more than asking them.
+    let most = cases(150);
     histories(|before, wanted, given, after| {
         let Err(refusal) = &given.ruling else { return };
         let count = met.entry(refusal.code().to_owned()).or_default();
-        // Making rules costs more than asking them.
-        if before.opened.is_none() || *count >= 150 {
+        if before.opened.is_none() || *count >= most {
             return;
         }
         let Some(design) = relaxed(before.design(), refusal) else {

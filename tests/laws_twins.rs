@@ -9,6 +9,7 @@ mod engine_common;
 
 use std::collections::BTreeMap;
 
+use engine_common::cases::studies;
 use engine_common::design::{Design, other_name};
 use engine_common::gates::Opens;
 use engine_common::random::{Random, any_drafts, any_move, any_pause, any_plain, any_report};
@@ -21,7 +22,6 @@ use prereg::engine::start::{self, Peek};
 use prereg::protocol::model::ArmsOrder;
 use serde_json::Value;
 
-const STUDIES: u64 = 200;
 const HISTORIES: u64 = 50;
 
 #[test]
@@ -47,7 +47,7 @@ fn a_report_changes_outcomes_and_nothing_else() {
         slice
     };
     let mut differ = 0;
-    for seed in 0..STUDIES {
+    for seed in 0..studies(HISTORIES) {
         let mut random = Random(seed << 32 | 2);
         let drafts = any_drafts(&mut random).map(Draft::of);
         for _ in 0..HISTORIES {
@@ -137,7 +137,7 @@ fn alias(wanted: &Move) -> Move {
 
 #[test]
 fn other_names_rename_rulings_and_change_nothing_else() {
-    for seed in 0..STUDIES {
+    for seed in 0..studies(HISTORIES) {
         let mut random = Random(seed << 32 | 3);
         // Shuffled arms are ordered by their names: other names are another order.
         let designs = any_drafts(&mut random).map(|design| match design.order {
@@ -216,10 +216,10 @@ fn executed(design: &Design, random: &mut Random) -> BTreeMap<u64, (String, Stri
     ended
 }
 
-/// Ten thousand executions: 2,500 studies, each by one worker, by two, by three and by four.
+/// Each study is executed by one worker, by two, by three and by four.
 #[test]
 fn the_number_of_workers_never_changes_which_slots_exist() {
-    for seed in 0..2_500 {
+    for seed in 0..studies(4) {
         let mut random = Random(seed << 32 | 4);
         let mut design = any_plain(&mut random);
         if random.chance(4) {

@@ -4,6 +4,7 @@
 mod engine_common;
 mod naive;
 
+use engine_common::cases::studies;
 use engine_common::random::{Random, any_drafts, any_move, any_pause};
 use engine_common::{Draft, World};
 use naive::Naive;
@@ -32,10 +33,10 @@ fn random_histories(seeds: std::ops::Range<u64>) {
 
 #[test]
 fn the_engines_agree_on_random_histories() {
-    random_histories(0..200);
+    random_histories(0..studies(EACH) / 2);
 }
 
 #[test]
 fn the_engines_agree_on_other_random_histories() {
-    random_histories(1_000..1_200);
+    random_histories(studies(EACH) / 2..studies(EACH));
 }

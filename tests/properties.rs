@@ -6,11 +6,14 @@
     reason = "a test that cannot go on fails where it stands"
 )]
 
+mod cases;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use cases::cases;
 use prereg::cli::render;
 use prereg::protocol::check::check;
 use prereg::protocol::defect::Code;
@@ -158,7 +161,7 @@ fn answers(bytes: &[u8], folder: &MemoryFolder) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 250, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(250), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn any_quickstart_is_answered(edits in edits()) {

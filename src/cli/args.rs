@@ -29,8 +29,11 @@ Examples:
 Exit codes: 0 done, 1 fault, 2 usage, 3 defect, 4 refusal, 5 divergence,
 130 interrupted.";
 
-/// What is to be done.
+/// What is to be done. The grammar of a verb is made once it is asked for: that of all takes longer than
+/// many a verb. (What documents a struct of arguments would then stand in the place of what documents
+/// the verb here, so theirs are plain comments.)
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(super) enum Verb {
     /// Writes a commented protocol to start from.
     #[command(after_help = "Example:\n  prereg init study.toml")]
@@ -189,7 +192,7 @@ fn said(text: &str) -> Result<String, &'static str> {
     }
 }
 
-/// Which record is meant.
+// Which record is meant.
 #[derive(Debug, Args)]
 pub(super) struct Which {
     /// The record; without it, the only `*.prereg.db` of this folder.
@@ -197,7 +200,7 @@ pub(super) struct Which {
     pub db: Option<PathBuf>,
 }
 
-/// Which record is meant, by verbs that have no other argument.
+// Which record is meant, by verbs that have no other argument.
 #[derive(Debug, Args)]
 pub(super) struct Named {
     /// The record; without it, the only `*.prereg.db` of this folder.
@@ -214,7 +217,7 @@ impl Named {
     }
 }
 
-/// Whether to look behind the seal, and who does.
+// Whether to look behind the seal, and who does.
 #[derive(Debug, Args)]
 pub(super) struct Looks {
     /// Shows sealed outcomes before the study has ended; this is recorded.
@@ -225,7 +228,7 @@ pub(super) struct Looks {
     pub actor: String,
 }
 
-/// Who writes, and as which operation.
+// Who writes, and as which operation.
 #[derive(Debug, Args)]
 pub(super) struct Writes {
     /// Who asks, for the record.
@@ -240,28 +243,28 @@ pub(super) struct Writes {
     pub if_head: Option<u64>,
 }
 
-/// `init`
+// `init`
 #[derive(Debug, Args)]
 pub(super) struct Init {
     /// The file to write.
     pub file: PathBuf,
 }
 
-/// `check`
+// `check`
 #[derive(Debug, Args)]
 pub(super) struct Check {
     /// The protocol file.
     pub file: PathBuf,
 }
 
-/// `explain`
+// `explain`
 #[derive(Debug, Args)]
 pub(super) struct Explain {
     /// The protocol file.
     pub file: PathBuf,
 }
 
-/// `plan`
+// `plan`
 #[derive(Debug, Args)]
 pub(super) struct Plan {
     /// The protocol file.
@@ -271,7 +274,7 @@ pub(super) struct Plan {
     pub pilot: bool,
 }
 
-/// `rehearse`
+// `rehearse`
 #[derive(Debug, Args)]
 pub(super) struct Rehearse {
     /// The protocol file.
@@ -284,7 +287,7 @@ pub(super) struct Rehearse {
     pub last: bool,
 }
 
-/// `register`
+// `register`
 #[derive(Debug, Args)]
 pub(super) struct Register {
     /// The protocol file.
@@ -297,7 +300,7 @@ pub(super) struct Register {
     pub actor: String,
 }
 
-/// `run`
+// `run`
 #[derive(Debug, Args)]
 pub(super) struct Run {
     /// The protocol file.
@@ -325,7 +328,7 @@ pub(super) struct Run {
     pub actor: String,
 }
 
-/// `start`
+// `start`
 #[derive(Debug, Args)]
 pub(super) struct Start {
     /// The task.
@@ -341,7 +344,7 @@ pub(super) struct Start {
     pub writes: Writes,
 }
 
-/// `finish`
+// `finish`
 #[derive(Debug, Args)]
 pub(super) struct Finish {
     /// The run's number.
@@ -373,7 +376,7 @@ pub(super) struct Finish {
     pub writes: Writes,
 }
 
-/// `score`
+// `score`
 #[derive(Debug, Args)]
 pub(super) struct Score {
     /// The run's number.
@@ -396,7 +399,7 @@ pub(super) struct Score {
     pub writes: Writes,
 }
 
-/// `breaker`
+// `breaker`
 #[derive(Debug, Args)]
 pub(super) struct Breaker {
     /// What is done to it.
@@ -416,7 +419,7 @@ pub(super) enum Hand {
     Clear,
 }
 
-/// `switch`
+// `switch`
 #[derive(Debug, Args)]
 pub(super) struct Switch {
     /// What it is to say.
@@ -446,7 +449,7 @@ pub(super) enum Task {
     Add(Lines),
 }
 
-/// Lines of JSON, and who writes them.
+// Lines of JSON, and who writes them.
 #[derive(Debug, Args)]
 pub(super) struct Lines {
     /// The file, one JSON object a line; `-` is the standard input.
@@ -465,7 +468,7 @@ pub(super) enum Draw {
     Append(Append),
 }
 
-/// `draw append`
+// `draw append`
 #[derive(Debug, Args)]
 pub(super) struct Append {
     /// The tasks, in the order of the draw.
@@ -490,7 +493,7 @@ pub(super) enum Reading {
     Add(AddReading),
 }
 
-/// `reading add`
+// `reading add`
 #[derive(Debug, Args)]
 pub(super) struct AddReading {
     /// The reading's id.
@@ -503,7 +506,7 @@ pub(super) struct AddReading {
     pub writes: Writes,
 }
 
-/// `checkpoint`
+// `checkpoint`
 #[derive(Debug, Args)]
 pub(super) struct Checkpoint {
     /// The run's number.
@@ -528,7 +531,7 @@ pub(super) enum Passed {
     Failed,
 }
 
-/// `cost`
+// `cost`
 #[derive(Debug, Args)]
 pub(super) struct Cost {
     /// The run's number.
@@ -542,7 +545,7 @@ pub(super) struct Cost {
     pub writes: Writes,
 }
 
-/// `void`
+// `void`
 #[derive(Debug, Args)]
 pub(super) struct Void {
     /// The block's number, from 1, as `plan` prints it.
@@ -557,7 +560,7 @@ pub(super) struct Void {
     pub writes: Writes,
 }
 
-/// `deviate`
+// `deviate`
 #[derive(Debug, Args)]
 pub(super) struct Deviate {
     /// What happened; the report prints it in full.
@@ -572,14 +575,14 @@ pub(super) struct Deviate {
     pub writes: Writes,
 }
 
-/// `look`
+// `look`
 #[derive(Debug, Args)]
 pub(super) struct Look {
     #[command(flatten)]
     pub named: Named,
 }
 
-/// `cancel`
+// `cancel`
 #[derive(Debug, Args)]
 pub(super) struct Cancel {
     /// The run's number.
@@ -593,7 +596,7 @@ pub(super) struct Cancel {
     pub writes: Writes,
 }
 
-/// `reconcile`
+// `reconcile`
 #[derive(Debug, Args)]
 pub(super) struct Reconcile {
     /// The run that is lost.
@@ -611,7 +614,7 @@ pub(super) struct Reconcile {
     pub writes: Writes,
 }
 
-/// `status`
+// `status`
 #[derive(Debug, Args)]
 pub(super) struct Status {
     #[command(flatten)]
@@ -620,7 +623,7 @@ pub(super) struct Status {
     pub looks: Looks,
 }
 
-/// `analyze`
+// `analyze`
 #[derive(Debug, Args)]
 pub(super) struct Analyze {
     #[command(flatten)]
@@ -709,7 +712,7 @@ fn amount(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| "write a number above 0, at most 1e12".to_owned())
 }
 
-/// `show`
+// `show`
 #[derive(Debug, Args)]
 pub(super) struct Show {
     /// The run's number.
@@ -720,7 +723,7 @@ pub(super) struct Show {
     pub looks: Looks,
 }
 
-/// `head`
+// `head`
 #[derive(Debug, Args)]
 pub(super) struct HeadLine {
     #[command(flatten)]
@@ -733,7 +736,7 @@ pub(super) struct HeadLine {
     pub registration: bool,
 }
 
-/// `anchor`
+// `anchor`
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("shown").args(["line", "ssh_key", "ssh_signature", "rfc3161", "git"]).required(true).multiple(true))]
 #[command(group = clap::ArgGroup::new("witness").args(["ssh_key", "ssh_signature", "rfc3161", "git"]))]
@@ -769,7 +772,7 @@ pub(super) struct Anchor {
     pub writes: Writes,
 }
 
-/// `verify`
+// `verify`
 #[derive(Debug, Args)]
 pub(super) struct Verify {
     /// The record or the export.
@@ -789,7 +792,7 @@ pub(super) struct Verify {
     pub artefacts: bool,
 }
 
-/// `export`
+// `export`
 #[derive(Debug, Args)]
 pub(super) struct Export {
     #[command(flatten)]
@@ -822,7 +825,7 @@ pub(super) enum Rows {
     Runs,
 }
 
-/// `import`
+// `import`
 #[derive(Debug, Args)]
 pub(super) struct Import {
     /// The export.
@@ -832,7 +835,7 @@ pub(super) struct Import {
     pub to: Option<PathBuf>,
 }
 
-/// `claim`
+// `claim`
 #[derive(Debug, Args)]
 pub(super) struct Claim {
     /// What the arm says of its work.

@@ -145,6 +145,9 @@ pub fn due(rules: Option<&Rules>, slice: &Slice, command: &Command) -> Vec<RunId
             .is_some_and(|started_at| rules.is_stale(*started_at, command.at))
     };
     match &command.action {
+        Action::Start { .. } if rules.stale(&slice.standing, command.at).next().is_none() => {
+            Vec::new()
+        }
         Action::Start {
             task,
             arm,

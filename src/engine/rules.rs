@@ -130,15 +130,12 @@ impl Rules {
     }
 
     /// Returns a task of the frame as it was registered, and what it is for.
-    fn registered(&self, slice: &Slice, id: &str) -> Option<(Cow<'_, Task>, Option<Phase>)> {
+    fn registered<'a>(&'a self, slice: &'a Slice, id: &str) -> Option<(&'a Task, Option<Phase>)> {
         match &self.frame {
-            Frame::Held(held) => {
-                let (task, phase) = held.get(id)?;
-                Some((Cow::Borrowed(task), phase))
-            }
+            Frame::Held(held) => held.get(id),
             Frame::Kept => {
                 let found = slice.framed(&FramedKey::Id(id.to_owned()))?;
-                Some((Cow::Owned(found.task.clone()), found.phase))
+                Some((&found.task, found.phase))
             }
         }
     }
@@ -168,9 +165,10 @@ impl Rules {
     }
 
     /// Returns a task of the frame as it stands.
-    pub fn task_in<'a>(&'a self, slice: &Slice, id: &str) -> Option<Cow<'a, Task>> {
+    pub fn task_in<'a>(&'a self, slice: &'a Slice, id: &str) -> Option<Cow<'a, Task>> {
         if !self.is_open() {
-            return self.registered(slice, id).map(|(task, _)| task);
+            let (task, _) = self.registered(slice, id)?;
+            return Some(Cow::Borrowed(task));
         }
         match slice.fact(&FactKey::Task(id.to_owned()))? {
             Fact::Task(known) => Some(Cow::Owned(Task {

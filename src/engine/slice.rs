@@ -511,7 +511,8 @@ pub struct Slice {
     pub stops: BTreeMap<Window, BTreeSet<RunId>>,
     /// How long complete blocks took, as far as that was loaded.
     pub spans: BTreeSet<Span>,
-    /// Where the lanes that may start were looked up, so that the next one is there.
+    /// Where the lanes that may start were looked up, so that the next one is there; nowhere once one of
+    /// them is none any more.
     pub looked_up: BTreeSet<Lookup>,
     /// Beside which spans the next one was looked up.
     pub spans_looked_up: BTreeSet<(Span, Side)>,
@@ -574,7 +575,19 @@ pub struct Missing {
 impl Missing {
     /// Returns whether nothing is missing.
     pub fn is_empty(&self) -> bool {
-        *self == Self::default()
+        let Self {
+            runs,
+            lanes,
+            ready,
+            facts,
+            tasks,
+            cells,
+            stops,
+            spans,
+        } = self;
+        let rows = runs.is_empty() && lanes.is_empty() && facts.is_empty() && tasks.is_empty();
+        let lists = cells.is_empty() && stops.is_empty() && spans.is_empty() && ready.is_empty();
+        rows && lists
     }
 }
 
@@ -782,6 +795,7 @@ impl Slice {
             let old = self.lanes.get(&id).and_then(Option::as_ref);
             if let Some(turn) = old.and_then(Lane::turn) {
                 self.ready.remove(&turn);
+                self.looked_up.clear();
             }
             if let Some(turn) = lane.turn() {
                 self.ready.insert(turn, id);

@@ -37,7 +37,7 @@ impl Registration {
 
     /// Returns the digest that names the registration.
     pub fn digest(&self) -> Digest {
-        canonical::digest(&self.value())
+        canonical::digest(self)
     }
 
     /// Names what differs: keys of the protocol, the seed, the frame, files.

@@ -97,7 +97,6 @@ impl Derived {
         question: impl Fn(&Slice) -> T,
     ) -> Result<T> {
         // What was looked up may stand otherwise by now.
-        self.slice.looked_up.clear();
         self.slice.spans_looked_up.clear();
         self.slice.ask(question, &mut |slice, missing| {
             load(connection, slice, missing)

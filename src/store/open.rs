@@ -114,8 +114,8 @@ pub(super) fn prepare(connection: &Connection, path: &Path, salts: &mut Salts) -
         ))?;
         guards::first_mark(&made, salts.next())?;
         made.commit()?;
+        recognise(connection, path)?;
     }
-    recognise(connection, path)?;
     if rows::head(connection)? == Head::EMPTY {
         // A log is known by what the file says, so the file says it before there is any entry.
         guards::empty_log(connection)?;

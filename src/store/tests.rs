@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::{Request, Store, Verification, rows, verify};
 use crate::engine::command::{
-    Action, Cause, Clock, Command, Ending, Evidence, Executed, Execution,
+    Action, Cause, Clock, Command, Ending, Evidence, Executed, Execution, Witness,
 };
 use crate::engine::event::{Event, LaneId, Place};
 use crate::engine::start::Peek;
@@ -35,6 +35,7 @@ fn note(event: TraceEvent<'_>) {
 /// A study whose every statement is noted.
 struct Noted {
     store: Store,
+    asked: u64,
     runs: u64,
     _folder: tempfile::TempDir,
 }
@@ -42,8 +43,6 @@ struct Noted {
 impl Noted {
     fn new(base: &Path, file: &str) -> Self {
         let text = std::fs::read_to_string(base.join(file)).unwrap();
-        let checked = check(text.as_bytes(), &DiskFolder::at(base)).unwrap();
-        let registration = checked.registration.digest();
         let folder = tempfile::TempDir::new().unwrap();
         let clock = || {
             Time(NOW.with_borrow_mut(|now| {
@@ -54,27 +53,34 @@ impl Noted {
         let store = Store::create(&folder.path().join("study.prereg.db"), clock).unwrap();
         let mut noted = Self {
             store,
+            asked: 0,
             runs: 0,
             _folder: folder,
         };
-        let tasks = checked.tasks.iter().map(|task| task.fields.clone());
-        noted.give(Action::Open {
-            text,
-            tasks: tasks.collect(),
-            registration: Box::new(checked.registration.clone()),
-        });
-        noted.give(Action::Register { registration });
         let connection = &mut noted.store.connection;
         connection
             .trace_v2(TraceEventCodes::SQLITE_TRACE_STMT, Some(note))
             .unwrap();
+        // One draft takes the place of another; once one is registered, none does.
+        let another = text.replacen("\ntitle", "\ntitle = \"another\" #", 1);
+        let [first, second] = [&text, &another].map(|text| noted.open(base, text));
+        let mut register = |registration| noted.give(Action::Register { registration });
+        assert!(!register(first) && register(second) && register(second));
+        assert!(!noted.give(opening(base, &text).0));
         noted
     }
 
+    fn open(&mut self, base: &Path, text: &str) -> Digest {
+        let (open, registration) = opening(base, text);
+        assert!(self.give(open));
+        registration
+    }
+
     fn give(&mut self, action: Action) -> bool {
+        self.asked += 1;
         let request = Request {
             actor: "user:tester".to_owned(),
-            key: Some(format!("{action:?}")),
+            key: Some(self.asked.to_string()),
             expects: None,
             action,
         };
@@ -174,6 +180,22 @@ impl Noted {
         granted.iter().filter(|granted| **granted).count()
     }
 
+    /// Records that a head was published, twice: the second time it is known.
+    fn anchor(&mut self) {
+        let published = self.store.head_at(3).unwrap().unwrap();
+        let anchor = Action::Anchor {
+            study: "published".to_owned(),
+            entry: published.seq,
+            digest: published.digest,
+            witness: Witness::Line {},
+            note: None,
+        };
+        assert!(self.give(anchor.clone()));
+        let recorded = self.store.head().unwrap();
+        assert!(self.give(anchor));
+        assert_eq!(self.store.head().unwrap(), recorded, "it is known");
+    }
+
     fn next(&mut self) -> Option<(String, String)> {
         self.store.cache = super::Cache::default();
         match self.store.write(|writer| writer.peek()).unwrap() {
@@ -181,6 +203,18 @@ impl Noted {
             _ => None,
         }
     }
+}
+
+/// Returns what opens a protocol, and the digest of its registration.
+fn opening(base: &Path, text: &str) -> (Action, Digest) {
+    let checked = check(text.as_bytes(), &DiskFolder::at(base)).unwrap();
+    let tasks = checked.tasks.iter().map(|task| task.fields.clone());
+    let open = Action::Open {
+        text: text.to_owned(),
+        tasks: tasks.collect(),
+        registration: Box::new(checked.registration.clone()),
+    };
+    (open, checked.registration.digest())
 }
 
 fn tests_folder() -> PathBuf {
@@ -238,13 +272,16 @@ fn a_decision_searches_and_never_goes_through_a_table() {
     }
     assert!(by_plan.runs > 8, "{}", by_plan.runs);
     for study in [&mut by_counts, &mut by_plan] {
+        study.anchor();
         let granted = study.every_other_action();
         assert!(granted > 4, "{granted}");
     }
 
     let asked = ASKED.take();
     let about = |table: &str| asked.iter().filter(|sql| sql.contains(table)).count();
-    for table in ["entries", "runs", "lanes", "facts", "standing", "keys"] {
+    for table in [
+        "entries", "runs", "lanes", "facts", "standing", "keys", "drafts", "tasks",
+    ] {
         assert!(about(table) > 0, "nothing was asked of {table}: {asked:#?}");
     }
     asked

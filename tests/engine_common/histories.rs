@@ -3,18 +3,18 @@
 use prereg::engine::decide;
 use prereg::engine::event::{Event, Place};
 
+use super::cases::studies;
 use super::random::{Random, any_drafts, any_move, any_pause};
 use super::{Draft, Given, Move, World};
 
-/// 10,008 histories of some 25 moves each: a law is held against every move. Rules cost more to make
-/// than histories, so that several are played under each.
-const STUDIES: u64 = 278;
+/// A law is held against every move of a history, some 25. Rules cost more to make than histories, so
+/// that several are played under each.
 const HISTORIES: u64 = 36;
 
 /// Plays histories; hands each move to a function: the world before it, the move, what came of it,
 /// and the world after.
 pub fn histories(mut each: impl FnMut(&World<'_>, &Move, &Given, &World<'_>)) {
-    for seed in 0..STUDIES {
+    for seed in 0..studies(HISTORIES) {
         let mut random = Random(seed << 32);
         let drafts = any_drafts(&mut random).map(Draft::of);
         for _ in 0..HISTORIES {

@@ -7,6 +7,8 @@
     reason = "a test that cannot go on fails where it stands"
 )]
 
+#[path = "../cases/mod.rs"]
+pub mod cases;
 pub mod design;
 pub mod effects;
 pub mod gates;

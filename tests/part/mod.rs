@@ -72,7 +72,6 @@ impl Part {
 
     /// Asks until nothing is missing for an answer.
     fn ask<T>(&mut self, question: impl Fn(&Slice) -> T) -> T {
-        self.held.looked_up.clear();
         self.held.spans_looked_up.clear();
         let Self { disk, held } = self;
         let Ok(answer) = held.ask(question, &mut |held, missing| {

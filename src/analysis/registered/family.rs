@@ -47,7 +47,7 @@ pub(super) fn decide(
             primary.level = looks.last().and_then(|last| last.nominal_p).unwrap_or(0.0);
             primary.rejects = looks.iter().any(|look| look.rejects);
             if let Some(last) = looks.last().filter(|last| last.nominal_p.is_some()) {
-                primary.result = last.result.clone();
+                primary.result = last.result;
                 primary.interval_agrees = None;
             }
         }

@@ -112,5 +112,6 @@ fn seen(rules: &Rules, slot: &plan::Slot, run: Option<&Run>) -> Slot {
         reason: None,
         values: rules.protocol().outcomes.iter().map(value).collect(),
         wall: None,
+        exposed: None,
     }
 }

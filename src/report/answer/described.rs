@@ -1,7 +1,6 @@
 //! What is described without a test: tasks, then cost and time.
 
-use super::numbers::{Scale, percent, rounded};
-use super::sentence::level;
+use super::numbers::{Scale, level, percent, rounded};
 use crate::analysis::registered::answer::{
     Answer, ArmDescribed, CostDescribed, Effected, Exposure, OutcomeDescribed, PairDescribed,
     Stratum,

@@ -8,7 +8,6 @@ mod numbers;
 mod page;
 mod sentence;
 
-pub(super) use numbers::{hundredths, p_value, percent, rounded};
+pub(super) use numbers::{hundredths, level_at, p_value, percent, rounded};
 pub use page::{Conduct, Study, page, paragraph};
-pub(super) use sentence::level;
 pub use sentence::sentence;

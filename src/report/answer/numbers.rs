@@ -18,6 +18,21 @@ pub(in crate::report) fn hundredths(share: f64) -> String {
     format!("{:.1}", (share * 1000.0).round() / 10.0 + 0.0)
 }
 
+/// Writes the level of an interval in per cent.
+pub(in crate::report) fn level(share: f64) -> String {
+    let permille = format!("{share:.6}");
+    let digits = permille.trim_start_matches("0.").trim_end_matches('0');
+    match digits {
+        _ if digits.len() <= 2 => format!("{digits:0<2} %"),
+        _ => format!("{}.{} %", &digits[..2], &digits[2..]),
+    }
+}
+
+/// Writes the level of an interval that misses with a probability of alpha.
+pub(in crate::report) fn level_at(alpha: f64) -> String {
+    level(1.0 - alpha)
+}
+
 /// Writes a p with two significant digits.
 pub(in crate::report) fn p_value(p: f64) -> String {
     if p < 0.0001 {

@@ -1,8 +1,8 @@
 //! The page, section by section.
 
 use super::described;
-use super::numbers::{Scale, p_value, percent, rounded};
-use super::sentence::{conclusion, effect, level, sentence};
+use super::numbers::{Scale, level, p_value, percent, rounded};
+use super::sentence::{conclusion, effect, sentence};
 use crate::analysis::registered::answer::{
     Answer, AnsweredComparison, ArmFlow, Exposed, LookTable, Row, Tipping,
 };

@@ -1,6 +1,6 @@
 //! The answer in one sentence of fixed grammar a treatment, and what stands against it.
 
-use super::numbers::{Scale, p_value};
+use super::numbers::{Scale, level, p_value};
 use crate::analysis::described::controls::Gate;
 use crate::analysis::registered::PRIMARY;
 use crate::analysis::registered::answer::{Answer, AnsweredComparison, Row, Verdict};
@@ -73,16 +73,6 @@ fn numbers(compared: &AnsweredComparison, scale: Scale) -> String {
         .filter(|_| compared.p_adjusted != compared.p);
     let adjusted = adjusted.map_or(String::new(), |p| format!(", adjusted {}", p_value(p)));
     format!("{interval}; {p}{adjusted}, {}", test(compared))
-}
-
-/// Writes the level of an interval in per cent.
-pub(in crate::report) fn level(share: f64) -> String {
-    let permille = format!("{share:.6}");
-    let digits = permille.trim_start_matches("0.").trim_end_matches('0');
-    match digits {
-        _ if digits.len() <= 2 => format!("{digits:0<2} %"),
-        _ => format!("{}.{} %", &digits[..2], &digits[2..]),
-    }
 }
 
 fn test(compared: &AnsweredComparison) -> &'static str {

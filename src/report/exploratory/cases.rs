@@ -7,14 +7,14 @@ use super::{MORE, STAMP};
 use crate::analysis::paired::proportion::ProportionIntervals;
 use crate::analysis::results::cases::{CountResults, PairResults, TaskResults, TaskRow};
 use crate::analysis::tables::given::{Case, Cases};
-use crate::report::answer::level;
+use crate::report::answer::level_at;
 use crate::report::layout::{heading, line, wrapped};
 
 /// Returns the page of a table of pairs.
 pub fn counts(results: &CountResults, alpha: f64) -> String {
     let mut page = STAMP.to_owned();
     let (table, difference) = (&results.table, &results.table.difference);
-    let level = level(1.0 - alpha);
+    let level = level_at(alpha);
     let text = format!(
         "treatment has {}, reference has {}: {} points ({level} {}, Tango; {}, exact McNemar; {} pairs).",
         rate(difference.rate_b),
@@ -122,7 +122,7 @@ fn row_of(row: &TaskRow) -> Row<'_> {
 
 /// Returns the page of paired numbers.
 pub fn numbers(cases: &Cases<PairResults>, alpha: f64) -> String {
-    let level = level(1.0 - alpha);
+    let level = level_at(alpha);
     each(cases, |page, results| {
         let effect = &results.effect;
         let error = effect.diff.deciding();

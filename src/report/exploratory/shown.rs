@@ -6,7 +6,7 @@ use crate::analysis::means::mean::Mean;
 use crate::analysis::paired::paired_table::PairedCounts;
 use crate::analysis::results::outcome::Effect;
 use crate::analysis::results::tables::McNemarTables;
-use crate::report::answer::{hundredths, level, p_value, percent, rounded};
+use crate::report::answer::{hundredths, level_at, p_value, percent, rounded};
 use crate::report::layout::{heading, line};
 
 /// What is compared under one estimand.
@@ -37,7 +37,7 @@ impl Row<'_> {
         format!(
             "{} points ({} {}; {}, {}{clusters}; {} tasks)",
             points(mean.mean),
-            level(1.0 - alpha),
+            level_at(alpha),
             ends(mean),
             self.p(),
             self.test(),
@@ -66,7 +66,7 @@ impl Row<'_> {
 
 /// Writes every estimand of a binary outcome; only the drawn tasks may have a p.
 pub(super) fn estimands(page: &mut String, name: &str, rows: &Rows<'_>, alpha: f64, tested: bool) {
-    let interval = format!("{} interval", level(1.0 - alpha));
+    let interval = format!("{} interval", level_at(alpha));
     let head = format!(
         "{:>16} {:>9} {:>8}   {interval:<15} {:>7}",
         "reference", "treatment", "points", "tasks"

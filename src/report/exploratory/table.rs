@@ -10,7 +10,7 @@ use crate::analysis::results::measure::MeasureResults;
 use crate::analysis::results::outcome::{BinaryResults, EstimandRow};
 use crate::analysis::values::comparison::Comparison;
 use crate::analysis::values::flow::ArmFlow;
-use crate::report::answer::{level, percent};
+use crate::report::answer::{level_at, percent};
 use crate::report::layout::{heading, line, wrapped};
 use crate::units::Digest;
 
@@ -149,7 +149,7 @@ fn cost_and_time(page: &mut String, results: &Results, alpha: f64) {
     if measures.iter().all(|(_, measure)| measure.is_none()) {
         return;
     }
-    let interval = format!("{} interval", level(1.0 - alpha));
+    let interval = format!("{} interval", level_at(alpha));
     let head = format!(
         "{:>15} {:>10} {:>10}   {interval:<20} {:>6}",
         "reference", "treatment", "difference", "tasks"
