@@ -10,6 +10,7 @@ use std::thread::{Builder, Scope};
 
 use super::executor::{Assignment, Bench, Executor};
 use super::session::{Brake, End, Observer, Progress, Session, SessionFault, lock, request};
+use super::supervisor::Supervisors;
 use super::switch;
 use super::world::{self, World};
 use crate::engine::command::{Action, Cause, Executed};
@@ -30,6 +31,7 @@ pub(super) struct Dispatcher<'a> {
     pub(super) group: GroupCommit<Job, Answer>,
     pub(super) flush: Flush,
     pub(super) executor: &'a Executor<'a>,
+    pub(super) supervisors: &'a Supervisors,
     pub(super) world: &'a World<'a>,
     pub(super) session: &'a Session<'a>,
     pub(super) brake: &'a Brake,
@@ -214,7 +216,7 @@ impl Dispatcher<'_> {
     }
 
     fn worker(&self, sweep: &SyncSender<RunId>) -> Result<(), SessionFault> {
-        let mut bench = Bench::default();
+        let mut bench = Bench::new(self.supervisors);
         let mut report = None;
         loop {
             let closed = report.as_ref().and_then(|report: &Report| report.closed);
@@ -244,7 +246,7 @@ impl Dispatcher<'_> {
     /// `meanwhile` is done once, while the arm is being executed.
     fn perform(
         &self,
-        bench: &mut Bench,
+        bench: &mut Bench<'_>,
         work: Work,
         meanwhile: &dyn Fn(),
     ) -> Result<Report, SessionFault> {
@@ -290,7 +292,7 @@ impl Dispatcher<'_> {
 
     fn judge(
         &self,
-        bench: &mut Bench,
+        bench: &mut Bench<'_>,
         assignment: &Assignment,
         mut actions: Vec<Action>,
     ) -> Result<Report, SessionFault> {

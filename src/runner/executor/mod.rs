@@ -25,7 +25,7 @@ pub use fault::StepFault;
 use orders::Unstarted;
 
 use super::process::{Interrupt, SpawnFault};
-use super::supervisor::{self, Given, Outcome, Seen, Spare, Tiers, Traces};
+use super::supervisor::{self, Given, Outcome, Seen, Spare, Supervisors, Tiers, Traces};
 use super::{children, tree};
 use crate::engine::command::{Action, Cause, Evidence, Judged};
 use crate::engine::preflight;
@@ -69,27 +69,37 @@ pub struct Executor<'a> {
 }
 
 /// What a worker has at hand: the supervisor of what it executes next.
-#[derive(Debug, Default)]
-pub struct Bench {
+#[derive(Debug)]
+pub struct Bench<'a> {
+    supervisors: &'a Supervisors,
     spare: Option<Spare>,
 }
 
-impl Bench {
+impl<'a> Bench<'a> {
+    /// Makes one with nothing at hand.
+    pub fn new(supervisors: &'a Supervisors) -> Self {
+        Self {
+            supervisors,
+            spare: None,
+        }
+    }
+
     /// Puts a supervisor ready, which starts while something else is done.
     ///
     /// Where there is none to be had now, the next that needs it says so.
     pub fn make_ready(&mut self) {
         if self.spare.is_none() {
-            self.spare = Spare::start().ok();
+            self.spare = self.supervisors.spare().ok();
         }
     }
 
     fn take(&mut self) -> io::Result<Spare> {
-        self.spare.take().map_or_else(Spare::start, Ok)
+        let spare = self.spare.take().map(Ok);
+        spare.unwrap_or_else(|| self.supervisors.spare())
     }
 }
 
-impl Drop for Bench {
+impl Drop for Bench<'_> {
     fn drop(&mut self) {
         if let Some(spare) = self.spare.take() {
             spare.dismiss();
@@ -111,7 +121,7 @@ impl Executor<'_> {
     pub fn execute(
         &self,
         assignment: &Assignment,
-        bench: &mut Bench,
+        bench: &mut Bench<'_>,
         meanwhile: &dyn Fn(),
     ) -> (Option<Action>, Option<StepFault>) {
         let run = assignment.run;
@@ -222,7 +232,7 @@ impl Executor<'_> {
     pub fn judge(
         &self,
         assignment: &Assignment,
-        bench: &mut Bench,
+        bench: &mut Bench<'_>,
     ) -> Result<Option<Action>, StepFault> {
         let workspace = self.workspace(assignment.run);
         self.restore(&workspace)?;

@@ -62,7 +62,7 @@ impl Executor<'_> {
     pub(super) fn start_arm(
         &self,
         assignment: &Assignment,
-        bench: &mut Bench,
+        bench: &mut Bench<'_>,
     ) -> Result<Given, Unstarted> {
         let limits = self.limits(&assignment.arm);
         let [stdout, stderr, ..] = outputs(self.runs, assignment.run);
@@ -82,7 +82,7 @@ impl Executor<'_> {
     pub(super) fn execute_judge(
         &self,
         assignment: &Assignment,
-        bench: &mut Bench,
+        bench: &mut Bench<'_>,
     ) -> Result<Outcome, StepFault> {
         let protocol = self.rules.protocol();
         let (command, timeout) = protocol.judge.as_ref().map_or((&[][..], None), |judge| {
@@ -122,7 +122,7 @@ impl Executor<'_> {
         &self,
         assignment: &Assignment,
         part: &Part<'_>,
-        bench: &mut Bench,
+        bench: &mut Bench<'_>,
     ) -> Result<Given, Unstarted> {
         let command: Vec<String> = part
             .command

@@ -16,14 +16,26 @@ use super::tier::Tier;
 use crate::runner::process::{Ended, Hand, SpawnFault, in_group};
 
 /// Supervises one command; the order comes on standard input.
-pub(super) fn supervise() -> ExitCode {
-    // Whatever whoever started the engine had open is none of an arm's business.
+pub(super) fn stand() -> ExitCode {
+    stand_apart();
+    // Without the library's buffer around it.
+    match std::io::stdin().as_fd().try_clone_to_owned() {
+        Ok(orders) => supervise(File::from(orders)),
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+/// Keeps what whoever started the engine had open, or had it ignore, from what is started from now on.
+pub(super) fn stand_apart() {
     close_fds::set_fds_cloexec(3, &[]);
     crate::runner::signals::unignore();
     // A session of its own: what a terminal does to the engine's reaches neither this nor the arm.
     let _ = rustix::process::setsid();
-    let told = File::from_stdin().and_then(|orders| Some((Asked::new().ok()?, orders)));
-    let Some((mut asked, orders)) = told else {
+}
+
+/// Supervises one command; the order comes on a pipe, whose end tells that the engine has died.
+pub(super) fn supervise(orders: File) -> ExitCode {
+    let Ok(mut asked) = Asked::new() else {
         return ExitCode::FAILURE;
     };
     let Some(order) = Order::read(&orders) else {
@@ -36,18 +48,6 @@ pub(super) fn supervise() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         // Without a receipt the run is lost, which is what is known of it.
         Err(_) => ExitCode::FAILURE,
-    }
-}
-
-trait FromStdin: Sized {
-    fn from_stdin() -> Option<Self>;
-}
-
-impl FromStdin for File {
-    /// Takes standard input without the library's buffer around it.
-    fn from_stdin() -> Option<Self> {
-        let own = std::io::stdin().as_fd().try_clone_to_owned();
-        own.ok().map(Self::from)
     }
 }
 

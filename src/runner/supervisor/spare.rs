@@ -1,0 +1,161 @@
+//! Where supervisors come from, and one that has no order yet.
+
+use std::io::{self, PipeWriter};
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+#[cfg(target_os = "linux")]
+use std::sync::{Mutex, PoisonError};
+
+use rustix::process::Pid;
+
+use super::SUPERVISE;
+use super::engine::{Given, Traces};
+use super::order::Order;
+#[cfg(target_os = "linux")]
+use super::zygote::{NoSupervisor, Zygote};
+use crate::runner::process::{ProcessIdentity, exit_of};
+
+/// Returns this very program with a hidden verb, also when its file has been replaced by now.
+pub(super) fn this_program(verb: &str) -> Command {
+    #[cfg(target_os = "linux")]
+    let program = PathBuf::from("/proc/self/exe");
+    #[cfg(not(target_os = "linux"))]
+    let program = std::env::current_exe().unwrap_or_default();
+    let mut command = Command::new(program);
+    command
+        .arg0("prereg")
+        .arg(verb)
+        .env_clear()
+        .current_dir("/");
+    command
+}
+
+/// Where supervisors come from: forked from one small process, or started one by one where the system
+/// has no descriptors that stay with a process.
+#[derive(Debug)]
+pub struct Supervisors {
+    #[cfg(target_os = "linux")]
+    zygote: Mutex<Option<Zygote>>,
+}
+
+impl Supervisors {
+    /// Starts what they come from.
+    pub fn start() -> Self {
+        Self {
+            #[cfg(target_os = "linux")]
+            zygote: Mutex::new(Zygote::start().ok()),
+        }
+    }
+
+    /// Returns a supervisor that has no order yet.
+    pub(in crate::runner) fn spare(&self) -> io::Result<Spare> {
+        #[cfg(target_os = "linux")]
+        if let Some(forked) = self.forked() {
+            return forked;
+        }
+        Spare::start()
+    }
+
+    /// Returns one that is forked; nothing where that cannot be done. What has died is started anew.
+    #[cfg(target_os = "linux")]
+    fn forked(&self) -> Option<io::Result<Spare>> {
+        let mut held = self.zygote.lock().unwrap_or_else(PoisonError::into_inner);
+        for is_last in [false, true] {
+            match held.as_ref()?.fork() {
+                Ok(spare) => return Some(Ok(spare)),
+                Err(NoSupervisor::Refused(error)) => return Some(Err(error)),
+                Err(NoSupervisor::Silent) => {}
+            }
+            if let Some(silent) = held.take() {
+                silent.end();
+            }
+            if !is_last {
+                *held = Zygote::start().ok();
+            }
+        }
+        None
+    }
+
+    /// Waits until what they come from has ended, which it does when the last of them has.
+    pub fn await_end(self) {
+        #[cfg(target_os = "linux")]
+        if let Some(zygote) = self
+            .zygote
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner)
+        {
+            zygote.await_end();
+        }
+    }
+}
+
+/// A supervisor that has no order yet. Dropping it ends it.
+#[derive(Debug)]
+pub struct Spare {
+    identity: ProcessIdentity,
+    exit: OwnedFd,
+    orders: PipeWriter,
+    /// The process, where it is this one's child.
+    child: Option<Child>,
+}
+
+impl Spare {
+    /// Takes one that was forked.
+    #[cfg(target_os = "linux")]
+    pub(super) fn new(identity: ProcessIdentity, exit: OwnedFd, orders: PipeWriter) -> Self {
+        Self {
+            identity,
+            exit,
+            orders,
+            child: None,
+        }
+    }
+
+    /// Starts one.
+    fn start() -> io::Result<Self> {
+        let (theirs, orders) = io::pipe()?;
+        let mut command = this_program(SUPERVISE);
+        command.stdin(theirs);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn()?;
+        let pid = Pid::from_child(&child);
+        match exit_of(pid) {
+            Ok(exit) => Ok(Self {
+                identity: ProcessIdentity::of(pid),
+                exit,
+                orders,
+                child: Some(child),
+            }),
+            Err(error) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                Err(error)
+            }
+        }
+    }
+
+    /// Gives it its order: whoever it is, is noted before.
+    pub(in crate::runner) fn give(mut self, order: &Order, traces: Traces) -> io::Result<Given> {
+        let given = traces
+            .note(&self.identity)
+            .and_then(|()| order.write(&mut self.orders));
+        match given {
+            Ok(()) => Ok(Given::new(self.exit, self.orders, self.child, traces)),
+            Err(error) => {
+                self.dismiss();
+                Err(error)
+            }
+        }
+    }
+
+    /// Ends it, for it gets no order.
+    pub(in crate::runner) fn dismiss(self) {
+        // What is told of no order ends; half of one is none.
+        drop(self.orders);
+        if let Some(mut child) = self.child {
+            let _ = child.wait();
+        }
+    }
+}
