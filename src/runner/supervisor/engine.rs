@@ -1,8 +1,9 @@
 //! The engine's side of a supervisor that has its order: waited for, ended; and found again later.
 
 use std::fs;
-use std::io::{self, PipeWriter};
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Child;
 
@@ -21,8 +22,9 @@ use crate::runner::process::{
 #[derive(Debug)]
 pub struct Given {
     exit: OwnedFd,
-    /// The pipe whose end tells it that the engine has died, if that is this one.
-    orders: Option<PipeWriter>,
+    /// The socket whose end tells it that the engine has died, and the engine that its receipt is there;
+    /// none where an earlier session has started it.
+    link: Option<UnixStream>,
     /// The process, where it is this one's child.
     child: Option<Child>,
     traces: Traces,
@@ -44,20 +46,23 @@ pub(in crate::runner) enum Outcome {
 impl Given {
     pub(super) fn new(
         exit: OwnedFd,
-        orders: PipeWriter,
+        link: UnixStream,
         child: Option<Child>,
         traces: Traces,
     ) -> Self {
         Self {
             exit,
-            orders: Some(orders),
+            link: Some(link),
             child,
             traces,
         }
     }
 
-    /// Waits until the supervisor has ended; ends what it supervises when the interrupt fires, and
-    /// waits no longer when it is to be left.
+    /// Waits until the supervisor has come to its end; ends what it supervises when the interrupt fires,
+    /// and waits no longer when it is to be left.
+    ///
+    /// One that has put its receipt lets go of the link: what the kernel then takes down of it concerns
+    /// nobody. One that lets go without a receipt was killed, and what it held ends with it.
     pub(in crate::runner) fn wait(
         self,
         interrupt: &Interrupt,
@@ -65,7 +70,8 @@ impl Given {
     ) -> io::Result<Outcome> {
         let mut cancelled = false;
         loop {
-            let mut fds = vec![self.exit.as_fd()];
+            let over = self.link.as_ref().map_or(self.exit.as_fd(), AsFd::as_fd);
+            let mut fds = vec![over];
             fds.extend(leave.map(AsFd::as_fd));
             fds.extend((!cancelled).then(|| interrupt.as_fd()));
             let ready = await_readable(&fds)?;
@@ -80,10 +86,12 @@ impl Given {
                 self.cancel()?;
             }
         }
+        if !self.traces.has_receipt() {
+            self.await_end()?;
+        }
         if let Some(mut child) = self.child {
             child.wait()?;
         }
-        drop(self.orders);
         self.traces.outcome()
     }
 
@@ -158,7 +166,7 @@ impl Traces {
         match identity.open() {
             Ok(exit) => Seen::Alive(Given {
                 exit,
-                orders: None,
+                link: None,
                 child: None,
                 traces: self.clone(),
             }),

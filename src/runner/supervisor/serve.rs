@@ -20,7 +20,7 @@ pub(super) fn stand() -> ExitCode {
     stand_apart();
     // Without the library's buffer around it.
     match std::io::stdin().as_fd().try_clone_to_owned() {
-        Ok(orders) => supervise(File::from(orders)),
+        Ok(link) => supervise(File::from(link)),
         Err(_) => ExitCode::FAILURE,
     }
 }
@@ -33,18 +33,21 @@ pub(super) fn stand_apart() {
     let _ = rustix::process::setsid();
 }
 
-/// Supervises one command; the order comes on a pipe, whose end tells that the engine has died.
-pub(super) fn supervise(orders: File) -> ExitCode {
+/// Supervises one command; the order comes on a socket, whose end tells that the engine has died.
+pub(super) fn supervise(link: File) -> ExitCode {
     let Ok(mut asked) = Asked::new() else {
         return ExitCode::FAILURE;
     };
-    let Some(order) = Order::read(&orders) else {
+    let Some(order) = Order::read(&link) else {
         return ExitCode::FAILURE;
     };
-    asked.heed(&order, orders);
+    asked.heed(&order, link);
     let became = execute(&order, &mut asked);
     let receipt = Receipt::new(&order, &became);
-    match receipt.put(order.receipt(), asked.is_alone()) {
+    let put = receipt.put(order.receipt(), asked.is_alone());
+    // The engine waits for this.
+    asked.let_go();
+    match put {
         Ok(()) => ExitCode::SUCCESS,
         // Without a receipt the run is lost, which is what is known of it.
         Err(_) => ExitCode::FAILURE,
@@ -75,7 +78,7 @@ fn execute(order: &Order, asked: &mut Asked) -> Result<Ended, SpawnFault> {
 pub(super) struct Asked {
     signal: UnixStream,
     /// What tells that whoever gave the order has died.
-    orders: Option<File>,
+    link: Option<File>,
     cancel: PathBuf,
     outlives: bool,
 }
@@ -87,34 +90,39 @@ impl Asked {
         signal_hook::low_level::pipe::register(SIGTERM, sender)?;
         Ok(Self {
             signal,
-            orders: None,
+            link: None,
             cancel: PathBuf::new(),
             outlives: true,
         })
     }
 
-    fn heed(&mut self, order: &Order, orders: File) {
-        self.orders = Some(orders);
+    /// Closes the link: the engine waits until nobody holds it any more.
+    pub(super) fn let_go(&mut self) {
+        self.link = None;
+    }
+
+    fn heed(&mut self, order: &Order, link: File) {
+        self.link = Some(link);
         self.cancel = order.cancel.clone().into();
         self.outlives = order.outlives;
     }
 
     /// Returns whether whoever gave the order has died.
     fn is_alone(&self) -> bool {
-        let Some(orders) = &self.orders else {
+        let Some(link) = &self.link else {
             return true;
         };
         // The end of it is the only thing that can still come there.
-        let mut fds = [PollFd::new(orders, PollFlags::IN)];
+        let mut fds = [PollFd::new(link, PollFlags::IN)];
         poll(&mut fds, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
     }
 }
 
 impl Hand for Asked {
     fn fds(&self) -> Vec<BorrowedFd<'_>> {
-        let orders = self.orders.as_ref().filter(|_| !self.outlives);
-        let orders = orders.map(|orders| orders.as_fd());
-        std::iter::once(self.signal.as_fd()).chain(orders).collect()
+        let link = self.link.as_ref().filter(|_| !self.outlives);
+        let link = link.map(AsFd::as_fd);
+        std::iter::once(self.signal.as_fd()).chain(link).collect()
     }
 
     fn asks(&mut self) -> bool {

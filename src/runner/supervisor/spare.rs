@@ -1,7 +1,8 @@
 //! Where supervisors come from, and one that has no order yet.
 
-use std::io::{self, PipeWriter};
+use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -96,7 +97,7 @@ impl Supervisors {
 pub struct Spare {
     identity: ProcessIdentity,
     exit: OwnedFd,
-    orders: PipeWriter,
+    link: UnixStream,
     /// The process, where it is this one's child.
     child: Option<Child>,
 }
@@ -104,20 +105,20 @@ pub struct Spare {
 impl Spare {
     /// Takes one that was forked.
     #[cfg(target_os = "linux")]
-    pub(super) fn new(identity: ProcessIdentity, exit: OwnedFd, orders: PipeWriter) -> Self {
+    pub(super) fn new(identity: ProcessIdentity, exit: OwnedFd, link: UnixStream) -> Self {
         Self {
             identity,
             exit,
-            orders,
+            link,
             child: None,
         }
     }
 
     /// Starts one.
     fn start() -> io::Result<Self> {
-        let (theirs, orders) = io::pipe()?;
+        let (theirs, link) = UnixStream::pair()?;
         let mut command = this_program(SUPERVISE);
-        command.stdin(theirs);
+        command.stdin(OwnedFd::from(theirs));
         command.stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = command.spawn()?;
         let pid = Pid::from_child(&child);
@@ -125,7 +126,7 @@ impl Spare {
             Ok(exit) => Ok(Self {
                 identity: ProcessIdentity::of(pid),
                 exit,
-                orders,
+                link,
                 child: Some(child),
             }),
             Err(error) => {
@@ -140,9 +141,9 @@ impl Spare {
     pub(in crate::runner) fn give(mut self, order: &Order, traces: Traces) -> io::Result<Given> {
         let given = traces
             .note(&self.identity)
-            .and_then(|()| order.write(&mut self.orders));
+            .and_then(|()| order.write(&mut self.link));
         match given {
-            Ok(()) => Ok(Given::new(self.exit, self.orders, self.child, traces)),
+            Ok(()) => Ok(Given::new(self.exit, self.link, self.child, traces)),
             Err(error) => {
                 self.dismiss();
                 Err(error)
@@ -153,7 +154,7 @@ impl Spare {
     /// Ends it, for it gets no order.
     pub(in crate::runner) fn dismiss(self) {
         // What is told of no order ends; half of one is none.
-        drop(self.orders);
+        drop(self.link);
         if let Some(mut child) = self.child {
             let _ = child.wait();
         }

@@ -4,8 +4,9 @@
 //! it: it hides what an arm must not see, starts the arm, takes in what ends, and ends itself when the
 //! arm has ended. Both talk over a socket.
 
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, PipeWriter, Read, Write};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, IntoRawFd};
 use std::os::unix::net::UnixStream;
 use std::time::Instant;
 
@@ -66,6 +67,7 @@ pub(super) fn execute(
         Fork::Child => {
             // While this end was open here, too, the death of who stands outside would not be seen.
             drop((control, pipes));
+            asked.let_go();
             stand(order, job, &groups, theirs, ends)
         }
     };
@@ -85,7 +87,15 @@ pub(super) fn execute(
         _ => return Err(lost(io::ErrorKind::UnexpectedEof.into())),
     }
     let started = Instant::now();
+    keep_view(inner.first);
     watch(job, inner, pipes, ends, started, asked).map_err(lost)
+}
+
+/// Holds on to what is seen inside until this process ends: the kernel takes its time to take that down,
+/// and nobody waits for it then.
+fn keep_view(first: Pid) {
+    let view = File::open(format!("/proc/{}/ns/mnt", first.as_raw_nonzero()));
+    let _ = view.map(IntoRawFd::into_raw_fd);
 }
 
 /// The first process of the name space, from outside.

@@ -1,15 +1,16 @@
 //! The process that supervisors are forked from: started once a session, small, and of one thread, so
 //! that a supervisor costs a fork and not the start of a program.
 //!
-//! It knows no order. Whoever asks hands over the end of a pipe, on which the order comes to the
+//! It knows no order. Whoever asks hands over the end of a socket, on which the order comes to the
 //! supervisor, and is told who that is, with a descriptor that stays with it. Should it die, what it has
-//! forked goes on; who asked and got no answer lets go of the pipe, and a supervisor without an order
+//! forked goes on; who asked and got no answer lets go of the socket, and a supervisor without an order
 //! ends. It takes in what ends, and is there until the last has, also without an engine.
 
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::process::{Child, ExitCode, Stdio};
 
 use fork::{Fork, fork};
@@ -71,14 +72,14 @@ impl Zygote {
 
     /// Asks for a supervisor.
     pub(super) fn fork(&self) -> Result<Spare, NoSupervisor> {
-        let (theirs, orders) = io::pipe().map_err(NoSupervisor::Refused)?;
+        let (theirs, link) = UnixStream::pair().map_err(NoSupervisor::Refused)?;
         let asked = send(&self.control, b"?", Some(&theirs.into()));
         let heard = asked.and_then(|()| receive(&self.control));
         let Ok(Some((said, descriptor))) = heard else {
             return Err(NoSupervisor::Silent);
         };
         match (serde_json::from_slice(&said), descriptor) {
-            (Ok(Answer::Forked(identity)), Some(exit)) => Ok(Spare::new(identity, exit, orders)),
+            (Ok(Answer::Forked(identity)), Some(exit)) => Ok(Spare::new(identity, exit, link)),
             (Ok(Answer::Refused(errno)), _) => {
                 Err(NoSupervisor::Refused(io::Error::from_raw_os_error(errno)))
             }
@@ -107,18 +108,18 @@ pub(super) fn stand() -> ExitCode {
     let Some(control) = take_control().filter(|_| has_descriptors) else {
         return ExitCode::FAILURE;
     };
-    while let Ok(Some((_, Some(orders)))) = receive(&control) {
+    while let Ok(Some((_, Some(link)))) = receive(&control) {
         take_in(WaitOptions::NOHANG);
         let answered = match fork() {
             Ok(Fork::Child) => {
                 drop(control);
-                return serve::supervise(File::from(orders));
+                return serve::supervise(File::from(link));
             }
             Ok(Fork::Parent(pid)) => tell_of(&control, pid),
             Err(error) => refuse(&control, &error),
         };
         if answered.is_err() {
-            // Whoever has asked is gone, and with it the other end of the pipe.
+            // Whoever has asked is gone, and with it the other end of the socket.
             break;
         }
     }
