@@ -220,6 +220,7 @@ impl Dispatcher<'_> {
         let mut report = None;
         loop {
             let closed = report.as_ref().and_then(|report: &Report| report.closed);
+            bench.make_ready();
             let work = self.exchange(report.take())?;
             let put_away = || closed.iter().for_each(|run| self.put_away(*run, sweep));
             match work {
@@ -273,6 +274,9 @@ impl Dispatcher<'_> {
             return Ok(Report::default());
         };
         let is_judged = self.executor.rules.protocol().judge.is_some();
+        if is_judged {
+            bench.make_ready();
+        }
         match action {
             Action::Finish { .. } if !is_judged => self.judge(bench, &assignment, vec![action]),
             // The ending is on the record before the judge starts; it may have closed the run.

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 use std::process::Child;
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -97,9 +98,8 @@ fn a_run_outlives_its_session_and_what_its_supervisor_comes_from() {
         let study = study("sleep 0.5; printf b > out");
         let (mut runner, zygote) = begin(&study);
         let supervisors = || children(zygote.unsigned_abs());
-        // That of the run, and one for the next.
-        wait_until("no spare was ever forked", || supervisors().len() == 2);
         let supervisors = supervisors();
+        assert_eq!(supervisors.len(), 1, "a run has one: {supervisors:?}");
         runner.kill().unwrap();
         runner.wait().unwrap();
         if zygote_dies {
@@ -119,6 +119,41 @@ fn a_run_outlives_its_session_and_what_its_supervisor_comes_from() {
         }
         assert_all_scored_once(&study);
     }
+}
+
+/// Returns a number that the system tells of a process.
+fn told(pid: i32, name: &str) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(name));
+    let number = line.unwrap().trim_start_matches(':').trim();
+    number.trim_end_matches(" kB").parse().unwrap()
+}
+
+/// While a run sleeps, so does whoever was forked for it, and all of them are small.
+#[test]
+fn who_is_forked_is_small_and_sleeps() {
+    if !is_covered() {
+        return;
+    }
+    let study = study("sleep 2; printf b > out");
+    let (runner, zygote) = begin(&study);
+    std::thread::sleep(Duration::from_millis(300));
+    let mut there = children(zygote.unsigned_abs());
+    there.push(zygote);
+    let woken = || -> Vec<u64> {
+        let all = there.iter();
+        all.map(|pid| told(*pid, "voluntary_ctxt_switches"))
+            .collect()
+    };
+    let before = woken();
+    std::thread::sleep(Duration::from_millis(500));
+    assert_eq!(woken(), before);
+    for pid in &there {
+        let own = told(*pid, "RssAnon");
+        assert!(own < 8 * 1024, "{own} kB");
+    }
+    assert_eq!(end_of(runner).code, Some(0));
+    assert_all_scored_once(&study);
 }
 
 /// Returns whether nobody has taken a process in that has ended.

@@ -25,7 +25,7 @@ pub use fault::StepFault;
 use orders::Unstarted;
 
 use super::process::{Interrupt, SpawnFault};
-use super::supervisor::{self, Given, Outcome, Seen, Spare, Supervisors, Tiers, Traces};
+use super::supervisor::{self, Coming, Given, Outcome, Seen, Spare, Supervisors, Tiers, Traces};
 use super::{children, tree};
 use crate::engine::command::{Action, Cause, Evidence, Judged};
 use crate::engine::preflight;
@@ -72,7 +72,7 @@ pub struct Executor<'a> {
 #[derive(Debug)]
 pub struct Bench<'a> {
     supervisors: &'a Supervisors,
-    spare: Option<Spare>,
+    coming: Option<Coming>,
 }
 
 impl<'a> Bench<'a> {
@@ -80,30 +80,18 @@ impl<'a> Bench<'a> {
     pub fn new(supervisors: &'a Supervisors) -> Self {
         Self {
             supervisors,
-            spare: None,
+            coming: None,
         }
     }
 
-    /// Puts a supervisor ready, which starts while something else is done.
-    ///
-    /// Where there is none to be had now, the next that needs it says so.
+    /// Asks for a supervisor, which comes to be while something else is done: before the record waits
+    /// for the disk.
     pub fn make_ready(&mut self) {
-        if self.spare.is_none() {
-            self.spare = self.supervisors.spare().ok();
-        }
+        self.coming.get_or_insert_with(|| self.supervisors.ask());
     }
 
     fn take(&mut self) -> io::Result<Spare> {
-        let spare = self.spare.take().map(Ok);
-        spare.unwrap_or_else(|| self.supervisors.spare())
-    }
-}
-
-impl Drop for Bench<'_> {
-    fn drop(&mut self) {
-        if let Some(spare) = self.spare.take() {
-            spare.dismiss();
-        }
+        self.supervisors.spare(self.coming.take().unwrap_or_default())
     }
 }
 
@@ -129,7 +117,6 @@ impl Executor<'_> {
             .prepare(assignment)
             .map_err(Unstarted::Fault)
             .and_then(|()| self.start_arm(assignment, bench));
-        bench.make_ready();
         meanwhile();
         match started {
             Ok(given) => self.wait(assignment, given),

@@ -106,12 +106,9 @@ impl Executor<'_> {
                 .map_err(StepFault::Supervisor)?;
         }
         match self.start_part(assignment, &part, bench) {
-            Ok(given) => {
-                bench.make_ready();
-                given
-                    .wait(self.interrupt, Some(self.leave))
-                    .map_err(StepFault::Supervisor)
-            }
+            Ok(given) => given
+                .wait(self.interrupt, Some(self.leave))
+                .map_err(StepFault::Supervisor),
             Err(Unstarted::Spawn(fault)) => Ok(Outcome::NotStarted(fault)),
             Err(Unstarted::Fault(fault)) => Err(fault),
         }

@@ -1,7 +1,7 @@
 //! One supervisor a run: this same program, started by a hidden verb, that outlives its engine.
 //!
 //! * `spare` is where supervisors come from, and one that has no order yet; `zygote` is the small
-//!   process that they are forked from.
+//!   process that they are forked from, `hello` what those say first.
 //! * `engine` is the engine's side of one at work: waits for it, ends it, finds it again.
 //! * `serve` is the supervisor itself: it owns the pipes, the timer, the kill and the receipt.
 //! * `within` is what stands around an arm in a name space of its own: the first process there.
@@ -24,6 +24,8 @@
 #[cfg(target_os = "linux")]
 mod cgroup;
 mod engine;
+#[cfg(target_os = "linux")]
+mod hello;
 #[cfg(target_os = "linux")]
 mod hidden;
 #[cfg(target_os = "linux")]
@@ -51,7 +53,8 @@ use std::process::ExitCode;
 pub(in crate::runner) use engine::Outcome;
 pub use engine::{Given, Seen, Traces};
 pub(in crate::runner) use order::{Before, Hidden, Limits, Order};
-pub use spare::{Spare, Supervisors};
+pub(in crate::runner) use spare::Spare;
+pub use spare::{Coming, Supervisors};
 pub use tier::{ALL, Tier, Tiers, Unavailable, word};
 
 /// The hidden verb of a supervisor.

@@ -19,10 +19,22 @@ use crate::runner::process::{Ended, Hand, SpawnFault, in_group};
 pub(super) fn stand() -> ExitCode {
     stand_apart();
     // Without the library's buffer around it.
-    match std::io::stdin().as_fd().try_clone_to_owned() {
-        Ok(link) => supervise(File::from(link)),
-        Err(_) => ExitCode::FAILURE,
+    let link = std::io::stdin().as_fd().try_clone_to_owned().ok();
+    match link.and_then(|link| supervise(File::from(link))) {
+        Some(()) => ExitCode::SUCCESS,
+        None => ExitCode::FAILURE,
     }
+}
+
+/// Supervises one command in a process that was forked for it: who that is, is said before its order comes.
+#[cfg(target_os = "linux")]
+pub(super) fn supervise_forked(link: File) -> ! {
+    let _ = rustix::process::setsid();
+    if super::hello::say(&link).is_ok() {
+        supervise(link);
+    }
+    // Nothing of this process is anybody's: what was registered for the end of a program is left out.
+    signal_hook::low_level::exit(0)
 }
 
 /// Keeps what whoever started the engine had open, or had it ignore, from what is started from now on.
@@ -34,24 +46,17 @@ pub(super) fn stand_apart() {
 }
 
 /// Supervises one command; the order comes on a socket, whose end tells that the engine has died.
-pub(super) fn supervise(link: File) -> ExitCode {
-    let Ok(mut asked) = Asked::new() else {
-        return ExitCode::FAILURE;
-    };
-    let Some(order) = Order::read(&link) else {
-        return ExitCode::FAILURE;
-    };
+/// Returns nothing where there is no receipt: the run is lost, which is what is known of it.
+fn supervise(link: File) -> Option<()> {
+    let mut asked = Asked::new().ok()?;
+    let order = Order::read(&link)?;
     asked.heed(&order, link);
     let became = execute(&order, &mut asked);
     let receipt = Receipt::new(&order, &became);
     let put = receipt.put(order.receipt(), asked.is_alone());
     // The engine waits for this.
     asked.let_go();
-    match put {
-        Ok(()) => ExitCode::SUCCESS,
-        // Without a receipt the run is lost, which is what is known of it.
-        Err(_) => ExitCode::FAILURE,
-    }
+    put.ok()
 }
 
 /// Executes what is ordered, in the tier that is ordered.

@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 #[cfg(target_os = "linux")]
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::process::Pid;
 
@@ -15,7 +15,9 @@ use super::SUPERVISE;
 use super::engine::{Given, Traces};
 use super::order::Order;
 #[cfg(target_os = "linux")]
-use super::zygote::{NoSupervisor, Zygote};
+use super::hello::{self, NoSupervisor};
+#[cfg(target_os = "linux")]
+use super::zygote::Zygote;
 use crate::runner::process::{ProcessIdentity, exit_of};
 
 /// Returns this very program with a hidden verb, also when its file has been replaced by now.
@@ -50,10 +52,19 @@ impl Supervisors {
         }
     }
 
-    /// Returns a supervisor that has no order yet.
-    pub(in crate::runner) fn spare(&self) -> io::Result<Spare> {
+    /// Asks for a supervisor, which comes to be while something else is done.
+    pub(in crate::runner) fn ask(&self) -> Coming {
         #[cfg(target_os = "linux")]
-        if let Some(forked) = self.forked() {
+        if let Some(zygote) = &*self.held() {
+            return Coming(zygote.ask().ok());
+        }
+        Coming(None)
+    }
+
+    /// Returns a supervisor that has no order yet.
+    pub(in crate::runner) fn spare(&self, coming: Coming) -> io::Result<Spare> {
+        #[cfg(target_os = "linux")]
+        if let Some(forked) = self.forked(coming.0) {
             return forked;
         }
         Spare::start()
@@ -61,22 +72,34 @@ impl Supervisors {
 
     /// Returns one that is forked; nothing where that cannot be done. What has died is started anew.
     #[cfg(target_os = "linux")]
-    fn forked(&self) -> Option<io::Result<Spare>> {
-        let mut held = self.zygote.lock().unwrap_or_else(PoisonError::into_inner);
+    fn forked(&self, coming: Option<UnixStream>) -> Option<io::Result<Spare>> {
+        if let Some(heard) = coming.and_then(heard) {
+            return Some(heard);
+        }
         for is_last in [false, true] {
-            match held.as_ref()?.fork() {
-                Ok(spare) => return Some(Ok(spare)),
-                Err(NoSupervisor::Refused(error)) => return Some(Err(error)),
-                Err(NoSupervisor::Silent) => {}
+            let (id, link) = {
+                let held = self.held();
+                let zygote = held.as_ref()?;
+                (zygote.id(), zygote.ask())
+            };
+            if let Some(heard) = link.ok().and_then(heard) {
+                return Some(heard);
             }
-            if let Some(silent) = held.take() {
+            let mut held = self.held();
+            // Another worker may have seen to that.
+            if let Some(silent) = held.take_if(|held| held.id() == id) {
                 silent.end();
-            }
-            if !is_last {
-                *held = Zygote::start().ok();
+                if !is_last {
+                    *held = Zygote::start().ok();
+                }
             }
         }
         None
+    }
+
+    #[cfg(target_os = "linux")]
+    fn held(&self) -> MutexGuard<'_, Option<Zygote>> {
+        self.zygote.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until what they come from has ended, which it does when the last of them has.
@@ -92,9 +115,28 @@ impl Supervisors {
     }
 }
 
+/// Hears who a supervisor is; nothing where nobody is there.
+#[cfg(target_os = "linux")]
+fn heard(link: UnixStream) -> Option<io::Result<Spare>> {
+    match hello::hear(&link) {
+        Ok((identity, exit)) => Some(Ok(Spare {
+            identity,
+            exit,
+            link,
+            child: None,
+        })),
+        Err(NoSupervisor::Refused(error)) => Some(Err(error)),
+        Err(NoSupervisor::Silent) => None,
+    }
+}
+
+/// A supervisor that was asked for, if it was: where it will say who it is. Dropping it ends it.
+#[derive(Debug, Default)]
+pub struct Coming(Option<UnixStream>);
+
 /// A supervisor that has no order yet. Dropping it ends it.
 #[derive(Debug)]
-pub struct Spare {
+pub(in crate::runner) struct Spare {
     identity: ProcessIdentity,
     exit: OwnedFd,
     link: UnixStream,
@@ -103,17 +145,6 @@ pub struct Spare {
 }
 
 impl Spare {
-    /// Takes one that was forked.
-    #[cfg(target_os = "linux")]
-    pub(super) fn new(identity: ProcessIdentity, exit: OwnedFd, link: UnixStream) -> Self {
-        Self {
-            identity,
-            exit,
-            link,
-            child: None,
-        }
-    }
-
     /// Starts one.
     fn start() -> io::Result<Self> {
         let (theirs, link) = UnixStream::pair()?;
@@ -145,18 +176,13 @@ impl Spare {
         match given {
             Ok(()) => Ok(Given::new(self.exit, self.link, self.child, traces)),
             Err(error) => {
-                self.dismiss();
+                // What is told of no order ends; half of one is none.
+                drop(self.link);
+                if let Some(mut child) = self.child {
+                    let _ = child.wait();
+                }
                 Err(error)
             }
-        }
-    }
-
-    /// Ends it, for it gets no order.
-    pub(in crate::runner) fn dismiss(self) {
-        // What is told of no order ends; half of one is none.
-        drop(self.link);
-        if let Some(mut child) = self.child {
-            let _ = child.wait();
         }
     }
 }

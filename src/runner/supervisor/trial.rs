@@ -63,7 +63,7 @@ impl Trial {
             before: Before::default(),
         };
         let outcome = Interrupt::new().and_then(|never| {
-            let given = supervisors.spare()?.give(&order, traces)?;
+            let given = supervisors.spare(supervisors.ask())?.give(&order, traces)?;
             given.wait(&never, None)
         });
         match outcome {

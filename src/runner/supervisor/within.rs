@@ -33,6 +33,9 @@ use crate::runner::process::{
 /// Asks the inner one to ask the arm to end.
 const TERMINATE: u8 = b't';
 
+/// What is read at once of what the inner one says.
+const LINE_MAX: usize = 512;
+
 /// What the inner one says, a line each.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -75,7 +78,7 @@ pub(super) fn execute(
     // From here on an early return ends the name space.
     let mut inner = Inner {
         first: first.ok_or_else(|| lost(io::ErrorKind::NotFound.into()))?,
-        control: BufReader::new(control),
+        control: BufReader::with_capacity(LINE_MAX, control),
         groups,
         status: None,
         is_over: false,
@@ -216,7 +219,7 @@ fn stand(
         // Whoever stands outside and hears nothing knows that, too.
         let _ = say(&mut control, &Said::Fault((&fault).into()));
     }
-    std::process::exit(0)
+    signal_hook::low_level::exit(0)
 }
 
 fn say(control: &mut UnixStream, said: &Said) -> io::Result<()> {
