@@ -8,7 +8,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::common::{Recipe, Study, end_of, wait_until};
-use super::supervised::children;
+use super::supervised::{children, is_zombie};
 
 /// A study of one slot an arm, whose first run tells when it has begun.
 fn study(arm: &str) -> Study {
@@ -154,11 +154,4 @@ fn who_is_forked_is_small_and_sleeps() {
     }
     assert_eq!(end_of(runner).code, Some(0));
     assert_all_scored_once(&study);
-}
-
-/// Returns whether nobody has taken a process in that has ended.
-fn is_zombie(pid: i32) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit_once(") ")
-        .is_some_and(|(_, rest)| rest.starts_with('Z'))
 }

@@ -143,7 +143,14 @@ fn a_session_that_dies_at_any_call_loses_nothing() {
     kill_at_calls("sessions at many calls", 800);
 }
 
-/// Returns the children of a process.
+/// Returns whether nobody has taken a process in that has ended.
+pub(crate) fn is_zombie(pid: i32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ")
+        .is_some_and(|(_, rest)| rest.starts_with('Z'))
+}
+
+/// Returns the living children of a process.
 pub(crate) fn children(pid: u32) -> Vec<i32> {
     let mut found = Vec::new();
     for task in fs::read_dir(format!("/proc/{pid}/task"))
@@ -154,7 +161,8 @@ pub(crate) fn children(pid: u32) -> Vec<i32> {
         let text = fs::read_to_string(task.path().join("children")).unwrap_or_default();
         found.extend(
             text.split_whitespace()
-                .filter_map(|child| child.parse::<i32>().ok()),
+                .filter_map(|child| child.parse::<i32>().ok())
+                .filter(|child| !is_zombie(*child)),
         );
     }
     found
@@ -184,7 +192,9 @@ fn kill_supervisors(name: &str, count: usize, who: Killed) {
         std::thread::sleep(Duration::from_micros(dice.below(250_000)));
         let mut found = children(runner.id());
         if who != Killed::Zygote {
-            let forked = found.iter().flat_map(|zygote| children(zygote.unsigned_abs()));
+            let forked = found
+                .iter()
+                .flat_map(|zygote| children(zygote.unsigned_abs()));
             found = forked.collect();
         }
         if who == Killed::WithEngine {

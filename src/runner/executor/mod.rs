@@ -91,7 +91,8 @@ impl<'a> Bench<'a> {
     }
 
     fn take(&mut self) -> io::Result<Spare> {
-        self.supervisors.spare(self.coming.take().unwrap_or_default())
+        self.supervisors
+            .spare(self.coming.take().unwrap_or_default())
     }
 }
 

@@ -71,7 +71,12 @@ pub(super) fn send(to: impl AsFd, said: &[u8], along: Option<BorrowedFd<'_>>) ->
     if !along.is_empty() {
         ancillary.push(SendAncillaryMessage::ScmRights(along));
     }
-    sendmsg(to, &[IoSlice::new(said)], &mut ancillary, SendFlags::NOSIGNAL)?;
+    sendmsg(
+        to,
+        &[IoSlice::new(said)],
+        &mut ancillary,
+        SendFlags::NOSIGNAL,
+    )?;
     Ok(())
 }
 
@@ -82,7 +87,12 @@ pub(super) fn receive(from: impl AsFd) -> io::Result<Option<(Vec<u8>, Option<Own
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let received = loop {
         let mut into = [IoSliceMut::new(&mut said)];
-        match recvmsg(from.as_fd(), &mut into, &mut ancillary, RecvFlags::CMSG_CLOEXEC) {
+        match recvmsg(
+            from.as_fd(),
+            &mut into,
+            &mut ancillary,
+            RecvFlags::CMSG_CLOEXEC,
+        ) {
             Err(Errno::INTR) => {}
             received => break received?,
         }

@@ -1,4 +1,4 @@
-//! One supervisor a run: this same program, started by a hidden verb, that outlives its engine.
+//! One supervisor a run: a process of this same program that outlives its engine.
 //!
 //! * `spare` is where supervisors come from, and one that has no order yet; `zygote` is the small
 //!   process that they are forked from, `hello` what those say first.

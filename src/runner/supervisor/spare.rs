@@ -13,9 +13,9 @@ use rustix::process::Pid;
 
 use super::SUPERVISE;
 use super::engine::{Given, Traces};
-use super::order::Order;
 #[cfg(target_os = "linux")]
 use super::hello::{self, NoSupervisor};
+use super::order::Order;
 #[cfg(target_os = "linux")]
 use super::zygote::Zygote;
 use crate::runner::process::{ProcessIdentity, exit_of};

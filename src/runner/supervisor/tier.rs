@@ -72,11 +72,7 @@ impl Tiers {
         Self::with_limits(tier, supervisors, Limits::default())
     }
 
-    fn with_limits(
-        tier: Tier,
-        supervisors: &Supervisors,
-        limits: Limits,
-    ) -> Result<Self, String> {
+    fn with_limits(tier: Tier, supervisors: &Supervisors, limits: Limits) -> Result<Self, String> {
         let found = Self {
             tier,
             cgroups: cgroups(tier)?,
