@@ -307,6 +307,7 @@ fn answer_to(protocol: &str, slots: [[&[Option<f64>]; 2]; 2]) -> Value {
                 fate: Fate::Scored,
                 reason: None,
                 values: values.to_vec(),
+                exposed: None,
                 wall: None,
             })
         })

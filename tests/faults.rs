@@ -9,6 +9,8 @@
 )]
 
 mod common;
+#[path = "faults/forked.rs"]
+mod forked;
 #[path = "faults/power.rs"]
 mod power;
 #[path = "faults/stage.rs"]

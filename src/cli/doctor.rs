@@ -3,13 +3,14 @@
 use serde_json::{Value, json};
 
 use super::reply::{Failure, Reply};
-use crate::runner::supervisor::{ALL, Tier, Tiers, word};
+use crate::runner::supervisor::{ALL, Supervisors, Tiers, word};
 use crate::runner::tree;
 
 /// Says which tiers of containment work here, and why the others do not.
 pub(super) fn doctor() -> Result<Reply, Failure> {
-    let tried: Vec<(Tier, Result<Tiers, String>)> =
-        ALL.iter().map(|tier| (*tier, Tiers::of(*tier))).collect();
+    let supervisors = Supervisors::start();
+    let tried = ALL.map(|tier| (tier, Tiers::of(tier, &supervisors)));
+    supervisors.await_end();
     let best = tried.iter().find(|(_, works)| works.is_ok());
     let best = best.map(|(tier, _)| *tier);
     let mut text = String::new();

@@ -11,6 +11,7 @@ use std::thread::{Builder, Scope};
 use super::artefacts;
 use super::executor::{Assignment, Bench, Executor};
 use super::session::{Brake, End, Observer, Progress, Session, SessionFault, lock, request};
+use super::supervisor::Supervisors;
 use super::switch;
 use super::world::{self, World};
 use crate::engine::command::{Action, Cause, Executed};
@@ -32,6 +33,7 @@ pub(super) struct Dispatcher<'a> {
     pub(super) group: GroupCommit<Job, Answer>,
     pub(super) flush: Flush,
     pub(super) executor: &'a Executor<'a>,
+    pub(super) supervisors: &'a Supervisors,
     pub(super) world: &'a World<'a>,
     pub(super) session: &'a Session<'a>,
     pub(super) brake: &'a Brake,
@@ -217,10 +219,11 @@ impl Dispatcher<'_> {
     }
 
     fn worker(&self, sweep: &SyncSender<RunId>) -> Result<(), SessionFault> {
-        let mut bench = Bench::default();
+        let mut bench = Bench::new(self.supervisors);
         let mut report = None;
         loop {
             let closed = report.as_ref().and_then(|report: &Report| report.closed);
+            bench.make_ready();
             let work = self.exchange(report.take())?;
             let put_away = || {
                 if let Some(run) = closed {
@@ -263,7 +266,7 @@ impl Dispatcher<'_> {
     /// `meanwhile` is done once, while the arm is being executed.
     fn perform(
         &self,
-        bench: &mut Bench,
+        bench: &mut Bench<'_>,
         work: Work,
         meanwhile: &dyn Fn(),
     ) -> Result<Report, SessionFault> {
@@ -291,6 +294,9 @@ impl Dispatcher<'_> {
         };
         let left = left_by(&action);
         let is_judged = self.executor.rules.protocol().judge.is_some();
+        if is_judged {
+            bench.make_ready();
+        }
         match action {
             Action::Finish { .. } if !is_judged => {
                 self.judge(bench, &assignment, left, vec![action])
@@ -312,7 +318,7 @@ impl Dispatcher<'_> {
 
     fn judge(
         &self,
-        bench: &mut Bench,
+        bench: &mut Bench<'_>,
         assignment: &Assignment,
         left: Option<Digest>,
         mut actions: Vec<Action>,

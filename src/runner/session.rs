@@ -20,7 +20,7 @@ use super::dispatcher::{Dispatcher, Shared};
 use super::executor::{Executor, StepFault};
 use super::process::Interrupt;
 use super::recovery::{Recovered, hold, recover};
-use super::supervisor::{Tiers, Unavailable};
+use super::supervisor::{Supervisors, Tiers, Unavailable};
 use super::switch;
 use super::world::World;
 use crate::engine::command::Action;
@@ -219,7 +219,9 @@ pub fn run(
     fs::create_dir_all(session.runs).map_err(StepFault::folder(session.runs))?;
     let _held = hold(session.runs)?;
     let folder = StepFault::folder(session.runs);
-    let tiers = Tiers::best(least_tier(rules.protocol()), executions(rules.protocol()))?;
+    let supervisors = Supervisors::start();
+    let (least, all) = (least_tier(rules.protocol()), executions(rules.protocol()));
+    let tiers = Tiers::best(least, &supervisors, all)?;
     let hidden = hidden(store, rules.protocol(), session);
     let was_killed = children::was_killed(session.runs);
     let note = Note::of_session(session.runs).map_err(&folder)?;
@@ -250,6 +252,7 @@ pub fn run(
         group: GroupCommit::default(),
         flush,
         executor: &executor,
+        supervisors: &supervisors,
         world: &world,
         session,
         brake,
@@ -262,6 +265,10 @@ pub fn run(
     // An empty folder says nothing.
     let _ = fs::remove_dir(session.runs);
     let end = dispatcher.end()?;
+    if !brake.leave.has_fired() {
+        // Nothing is live, and nothing of it is to be seen when this session has ended.
+        supervisors.await_end();
+    }
     if matches!(end, End::Refused(_)) && is_over(store)? {
         // Refused where runs executed elsewhere are open: a later session ends the study.
         store.write(|writer| {

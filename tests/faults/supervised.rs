@@ -21,11 +21,13 @@ const CALLS: &[&str] = &[
     "openat",
     "unlink",
     "mkdir",
+    "clone",
     "clone3",
-    "vfork",
     "kill",
     "pidfd_open",
     "unshare",
+    "sendmsg",
+    "recvmsg",
     "mount",
     "execve",
     "wait4",
@@ -132,7 +134,7 @@ fn kill_at_calls(name: &str, count: usize) {
 
 #[test]
 fn a_session_that_dies_at_a_call_loses_nothing() {
-    kill_at_calls("sessions at calls", 16);
+    kill_at_calls("sessions at calls", CALLS.len());
 }
 
 #[test]
@@ -141,8 +143,15 @@ fn a_session_that_dies_at_any_call_loses_nothing() {
     kill_at_calls("sessions at many calls", 800);
 }
 
-/// Returns the children of a process.
-fn children(pid: u32) -> Vec<i32> {
+/// Returns whether nobody has taken a process in that has ended.
+pub(crate) fn is_zombie(pid: i32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ")
+        .is_some_and(|(_, rest)| rest.starts_with('Z'))
+}
+
+/// Returns the living children of a process.
+pub(crate) fn children(pid: u32) -> Vec<i32> {
     let mut found = Vec::new();
     for task in fs::read_dir(format!("/proc/{pid}/task"))
         .into_iter()
@@ -152,14 +161,24 @@ fn children(pid: u32) -> Vec<i32> {
         let text = fs::read_to_string(task.path().join("children")).unwrap_or_default();
         found.extend(
             text.split_whitespace()
-                .filter_map(|child| child.parse::<i32>().ok()),
+                .filter_map(|child| child.parse::<i32>().ok())
+                .filter(|child| !is_zombie(*child)),
         );
     }
     found
 }
 
-/// Kills a supervisor, and the engine with it or not, at random moments.
-fn kill_supervisors(name: &str, count: usize, with_engine: bool) {
+/// Who is killed.
+#[derive(Clone, Copy, PartialEq)]
+enum Killed {
+    Supervisors,
+    /// What supervisors are forked from.
+    Zygote,
+    WithEngine,
+}
+
+/// Kills supervisors, the engine with them or not, or what they come from, at random moments.
+fn kill_supervisors(name: &str, count: usize, who: Killed) {
     if !Path::new("/proc/self/task").exists() {
         println!("not covered: supervisors killed, without /proc");
         return;
@@ -171,8 +190,14 @@ fn kill_supervisors(name: &str, count: usize, with_engine: bool) {
         study.register();
         let mut runner = study.spawn(&["run", "study.toml"]);
         std::thread::sleep(Duration::from_micros(dice.below(250_000)));
-        let found = children(runner.id());
-        if with_engine {
+        let mut found = children(runner.id());
+        if who != Killed::Zygote {
+            let forked = found
+                .iter()
+                .flat_map(|zygote| children(zygote.unsigned_abs()));
+            found = forked.collect();
+        }
+        if who == Killed::WithEngine {
             runner.kill().unwrap();
         }
         for child in found {
@@ -183,18 +208,20 @@ fn kill_supervisors(name: &str, count: usize, with_engine: bool) {
         let said = end_of(runner);
         assert_goes_on(&study, &format!("{said:?}"));
     }
-    println!("{name}: {killed} supervisors killed");
+    println!("{name}: {killed} killed");
 }
 
 #[test]
 fn a_session_whose_supervisors_die_loses_nothing_else() {
-    kill_supervisors("supervisors", 6, false);
-    kill_supervisors("both", 4, true);
+    kill_supervisors("supervisors", 6, Killed::Supervisors);
+    kill_supervisors("what they come from", 4, Killed::Zygote);
+    kill_supervisors("both", 4, Killed::WithEngine);
 }
 
 #[test]
 #[ignore = "takes many minutes; a sample runs always"]
 fn sessions_whose_supervisors_die_lose_nothing_else() {
-    kill_supervisors("300 supervisors", 300, false);
-    kill_supervisors("100 of both", 100, true);
+    kill_supervisors("300 supervisors", 300, Killed::Supervisors);
+    kill_supervisors("100 of what they come from", 100, Killed::Zygote);
+    kill_supervisors("100 of both", 100, Killed::WithEngine);
 }

@@ -25,9 +25,15 @@ impl Executor<'_> {
 
     pub(super) fn prepare(&self, assignment: &Assignment) -> Result<(), StepFault> {
         let workspace = self.workspace(assignment.run);
-        // An earlier arm can have put something here; a run that is new has nothing to lose.
-        self.clean(assignment.run)?;
-        fs::create_dir(&workspace).map_err(StepFault::folder(&workspace))?;
+        let fault = StepFault::folder(&workspace);
+        match fs::create_dir(&workspace) {
+            // An earlier arm can have put something here; a run that is new has nothing to lose.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                self.clean(assignment.run)?;
+                fs::create_dir(&workspace).map_err(fault)?;
+            }
+            created => created.map_err(fault)?,
+        }
         if let Some(copy) = self.limits(&assignment.arm).workspace.copied() {
             let path = self.fill(copy, assignment, false);
             let laid = tree::copy_tree(&self.base.join(&path), &workspace)?;

@@ -29,7 +29,7 @@ use staging::Staged;
 pub(super) use staging::remove;
 
 use super::process::{Interrupt, SpawnFault};
-use super::supervisor::{self, Given, Outcome, Seen, Spare, Tiers, Traces};
+use super::supervisor::{self, Coming, Given, Outcome, Seen, Spare, Supervisors, Tiers, Traces};
 use super::{children, tree};
 use crate::engine::command::{Action, Cause, Evidence, Judged};
 use crate::engine::preflight;
@@ -73,31 +73,30 @@ pub struct Executor<'a> {
 }
 
 /// What a worker has at hand: the supervisor of what it executes next.
-#[derive(Debug, Default)]
-pub struct Bench {
-    spare: Option<Spare>,
+#[derive(Debug)]
+pub struct Bench<'a> {
+    supervisors: &'a Supervisors,
+    coming: Option<Coming>,
 }
 
-impl Bench {
-    /// Puts a supervisor ready, which starts while something else is done.
-    ///
-    /// Where there is none to be had now, the next that needs it says so.
-    pub fn make_ready(&mut self) {
-        if self.spare.is_none() {
-            self.spare = Spare::start().ok();
+impl<'a> Bench<'a> {
+    /// Makes one with nothing at hand.
+    pub fn new(supervisors: &'a Supervisors) -> Self {
+        Self {
+            supervisors,
+            coming: None,
         }
+    }
+
+    /// Asks for a supervisor, which comes to be while something else is done: before the record waits
+    /// for the disk.
+    pub fn make_ready(&mut self) {
+        self.coming.get_or_insert_with(|| self.supervisors.ask());
     }
 
     fn take(&mut self) -> io::Result<Spare> {
-        self.spare.take().map_or_else(Spare::start, Ok)
-    }
-}
-
-impl Drop for Bench {
-    fn drop(&mut self) {
-        if let Some(spare) = self.spare.take() {
-            spare.dismiss();
-        }
+        self.supervisors
+            .spare(self.coming.take().unwrap_or_default())
     }
 }
 
@@ -115,7 +114,7 @@ impl Executor<'_> {
     pub fn execute(
         &self,
         assignment: &Assignment,
-        bench: &mut Bench,
+        bench: &mut Bench<'_>,
         meanwhile: &dyn Fn(),
     ) -> (Option<Action>, Option<StepFault>) {
         let run = assignment.run;
@@ -123,7 +122,6 @@ impl Executor<'_> {
             .prepare(assignment)
             .map_err(Unstarted::Fault)
             .and_then(|()| self.start_arm(assignment, bench));
-        bench.make_ready();
         meanwhile();
         match started {
             Ok(given) => self.wait(assignment, given),
@@ -229,7 +227,7 @@ impl Executor<'_> {
         &self,
         assignment: &Assignment,
         left: Option<Digest>,
-        bench: &mut Bench,
+        bench: &mut Bench<'_>,
     ) -> Result<Option<Action>, StepFault> {
         let workspace = self.workspace(assignment.run);
         let protocol = self.rules.protocol();
@@ -273,7 +271,7 @@ impl Executor<'_> {
         assignment: &Assignment,
         workspace: &Path,
         staged: Staged,
-        bench: &mut Bench,
+        bench: &mut Bench<'_>,
     ) -> Result<Option<Judged>, StepFault> {
         if staged == Staged::Changed {
             let fault =

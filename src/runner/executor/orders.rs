@@ -59,7 +59,7 @@ impl Executor<'_> {
     pub(super) fn start_arm(
         &self,
         assignment: &Assignment,
-        bench: &mut Bench,
+        bench: &mut Bench<'_>,
     ) -> Result<Given, Unstarted> {
         let limits = self.limits(&assignment.arm);
         let [stdout, stderr, ..] = outputs(self.runs, assignment.run);
@@ -79,7 +79,7 @@ impl Executor<'_> {
     pub(super) fn execute_judge(
         &self,
         assignment: &Assignment,
-        bench: &mut Bench,
+        bench: &mut Bench<'_>,
     ) -> Result<Outcome, StepFault> {
         let protocol = self.rules.protocol();
         let (command, timeout) = protocol.judge.as_ref().map_or((&[][..], None), |judge| {
@@ -103,12 +103,9 @@ impl Executor<'_> {
                 .map_err(StepFault::Supervisor)?;
         }
         match self.start_part(assignment, &part, bench) {
-            Ok(given) => {
-                bench.make_ready();
-                given
-                    .wait(self.interrupt, Some(self.leave))
-                    .map_err(StepFault::Supervisor)
-            }
+            Ok(given) => given
+                .wait(self.interrupt, Some(self.leave))
+                .map_err(StepFault::Supervisor),
             Err(Unstarted::Spawn(fault)) => Ok(Outcome::NotStarted(fault)),
             Err(Unstarted::Fault(fault)) => Err(fault),
         }
@@ -119,7 +116,7 @@ impl Executor<'_> {
         &self,
         assignment: &Assignment,
         part: &Part<'_>,
-        bench: &mut Bench,
+        bench: &mut Bench<'_>,
     ) -> Result<Given, Unstarted> {
         let command: Vec<String> = part
             .command

@@ -1,106 +1,32 @@
-//! The engine's side of a supervisor: started, ordered, waited for, ended; and found again later.
+//! The engine's side of a supervisor that has its order: waited for, ended; and found again later.
 
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::process::CommandExt;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::Child;
 
-use rustix::process::{Pid, Signal};
-use tempfile::TempDir;
+#[cfg(not(target_os = "linux"))]
+use rustix::process::Pid;
+use rustix::process::Signal;
 
-use super::SUPERVISE;
-use super::order::{Before, Hidden, Limits, Order};
+use super::order::Before;
 use super::receipt::{Became, Receipt};
-use super::tier::{Tier, Tiers};
+use super::tier::Tier;
 use crate::runner::process::{
-    Ended, Interrupt, Orphan, ProcessIdentity, SpawnFault, await_readable, exit_of,
+    Ended, Interrupt, Orphan, ProcessIdentity, SpawnFault, await_readable,
 };
-
-/// Returns this very program with a hidden verb, also when its file has been replaced by now.
-pub(super) fn this_program(verb: &str) -> Command {
-    #[cfg(target_os = "linux")]
-    let program = PathBuf::from("/proc/self/exe");
-    #[cfg(not(target_os = "linux"))]
-    let program = std::env::current_exe().unwrap_or_default();
-    let mut command = Command::new(program);
-    command
-        .arg0("prereg")
-        .arg(verb)
-        .env_clear()
-        .current_dir("/");
-    command
-}
-
-/// A supervisor that has no order yet. Dropping it ends it.
-#[derive(Debug)]
-pub struct Spare {
-    child: Child,
-    orders: ChildStdin,
-    exit: OwnedFd,
-}
-
-impl Spare {
-    /// Starts a supervisor.
-    pub fn start() -> io::Result<Self> {
-        let mut command = this_program(SUPERVISE);
-        command.stdin(Stdio::piped());
-        command.stdout(Stdio::null()).stderr(Stdio::null());
-        let mut child = command.spawn()?;
-        let watched = exit_of(Pid::from_child(&child));
-        match (child.stdin.take(), watched) {
-            (Some(orders), Ok(exit)) => Ok(Self {
-                child,
-                orders,
-                exit,
-            }),
-            (_, watched) => {
-                end(&mut child);
-                Err(watched.err().unwrap_or(io::ErrorKind::BrokenPipe.into()))
-            }
-        }
-    }
-
-    /// Gives it its order: whoever it is, is noted before.
-    pub(in crate::runner) fn give(mut self, order: &Order, traces: Traces) -> io::Result<Given> {
-        let identity = ProcessIdentity::of(Pid::from_child(&self.child));
-        let given = traces
-            .note(&identity)
-            .and_then(|()| order.write(&mut self.orders));
-        match given {
-            Ok(()) => Ok(Given {
-                exit: self.exit,
-                own: Some((self.child, self.orders)),
-                traces,
-            }),
-            Err(error) => {
-                drop(self.orders);
-                end(&mut self.child);
-                Err(error)
-            }
-        }
-    }
-
-    /// Ends it, for it gets no order.
-    pub fn dismiss(mut self) {
-        drop(self.orders);
-        end(&mut self.child);
-    }
-}
-
-/// Ends a child and takes it in; what has ended is fine.
-fn end(child: &mut Child) {
-    let _ = child.kill();
-    let _ = child.wait();
-}
 
 /// A supervisor that has its order: one's own, or one that an earlier session has started.
 #[derive(Debug)]
 pub struct Given {
     exit: OwnedFd,
-    /// The process and the pipe whose end tells it that the engine has died.
-    own: Option<(Child, ChildStdin)>,
+    /// The socket whose end tells it that the engine has died, and the engine that its receipt is there;
+    /// none where an earlier session has started it.
+    link: Option<UnixStream>,
+    /// The process, where it is this one's child.
+    child: Option<Child>,
     traces: Traces,
 }
 
@@ -118,8 +44,25 @@ pub(in crate::runner) enum Outcome {
 }
 
 impl Given {
-    /// Waits until the supervisor has ended; ends what it supervises when the interrupt fires, and
-    /// waits no longer when it is to be left.
+    pub(super) fn new(
+        exit: OwnedFd,
+        link: UnixStream,
+        child: Option<Child>,
+        traces: Traces,
+    ) -> Self {
+        Self {
+            exit,
+            link: Some(link),
+            child,
+            traces,
+        }
+    }
+
+    /// Waits until the supervisor has come to its end; ends what it supervises when the interrupt fires,
+    /// and waits no longer when it is to be left.
+    ///
+    /// One that has put its receipt lets go of the link: what the kernel then takes down of it concerns
+    /// nobody. One that lets go without a receipt was killed, and what it held ends with it.
     pub(in crate::runner) fn wait(
         self,
         interrupt: &Interrupt,
@@ -127,7 +70,8 @@ impl Given {
     ) -> io::Result<Outcome> {
         let mut cancelled = false;
         loop {
-            let mut fds = vec![self.exit.as_fd()];
+            let over = self.link.as_ref().map_or(self.exit.as_fd(), AsFd::as_fd);
+            let mut fds = vec![over];
             fds.extend(leave.map(AsFd::as_fd));
             fds.extend((!cancelled).then(|| interrupt.as_fd()));
             let ready = await_readable(&fds)?;
@@ -142,9 +86,11 @@ impl Given {
                 self.cancel()?;
             }
         }
-        if let Some((mut child, orders)) = self.own {
+        if !self.traces.has_receipt() {
+            self.await_end()?;
+        }
+        if let Some(mut child) = self.child {
             child.wait()?;
-            drop(orders);
         }
         self.traces.outcome()
     }
@@ -157,22 +103,22 @@ impl Given {
 
     fn cancel(&self) -> io::Result<()> {
         fs::write(&self.traces.cancel, "")?;
-        signal(&self.exit, self.own.as_ref().map(|(child, _)| child));
+        signal(&self.exit, self.child.as_ref());
         Ok(())
     }
 }
 
 /// Sends TERM through what stays with its process.
-fn signal(exit: &OwnedFd, own: Option<&Child>) {
+fn signal(exit: &OwnedFd, child: Option<&Child>) {
     #[cfg(target_os = "linux")]
     // One that has ended, has.
     let _ = rustix::process::pidfd_send_signal(exit, Signal::TERM);
     #[cfg(not(target_os = "linux"))]
-    if let Some(child) = own {
+    if let Some(child) = child {
         // A child that is not waited for is still that one.
         let _ = rustix::process::kill_process(Pid::from_child(child), Signal::TERM);
     }
-    let _ = (exit, own);
+    let _ = (exit, child);
 }
 
 /// The files by which a supervisor is found, ended and heard, beside the workspace of its run.
@@ -202,7 +148,7 @@ impl Traces {
         &self.receipt
     }
 
-    fn note(&self, identity: &ProcessIdentity) -> io::Result<()> {
+    pub(super) fn note(&self, identity: &ProcessIdentity) -> io::Result<()> {
         fs::write(&self.note, serde_json::to_vec(identity)?)
     }
 
@@ -220,7 +166,8 @@ impl Traces {
         match identity.open() {
             Ok(exit) => Seen::Alive(Given {
                 exit,
-                own: None,
+                link: None,
+                child: None,
                 traces: self.clone(),
             }),
             Err(Orphan::Gone | Orphan::Stranger) => Seen::Nobody,
@@ -278,64 +225,4 @@ pub enum Seen {
     Nobody,
     /// It cannot be proved either way.
     Unproven,
-}
-
-/// A command that does nothing, to see whether a tier works.
-pub(super) struct Trial {
-    folder: TempDir,
-}
-
-impl Trial {
-    pub(super) fn new() -> Result<Self, String> {
-        let folder = tempfile::Builder::new().prefix("prereg-").tempdir();
-        let folder = folder.map_err(|error| error.to_string())?;
-        fs::create_dir_all(folder.path().join("runs/trial")).map_err(|error| error.to_string())?;
-        Ok(Self { folder })
-    }
-
-    /// Executes it in a tier; says why that does not work.
-    pub(super) fn execute(&self, tiers: &Tiers, limits: Limits) -> Result<(), String> {
-        let runs = self.folder.path().join("runs");
-        let traces = Traces::of(&runs, "trial");
-        let beside = |name: &str| runs.join(name).into_os_string();
-        let unique = self.folder.path().file_name().unwrap_or_default();
-        let order = Order {
-            command: vec!["/proc/self/exe".to_owned(), "--version".to_owned()],
-            base: "/".into(),
-            dir: beside("trial"),
-            env: Default::default(),
-            timeout_us: 10_000_000,
-            grace_us: 0,
-            output_max: 0,
-            stdout: beside("stdout"),
-            stderr: beside("stderr"),
-            receipt: traces.receipt.clone().into(),
-            cancel: traces.cancel.clone().into(),
-            tier: tiers.tier,
-            cgroup: tiers
-                .cgroup(Path::new("trial"), &unique.to_string_lossy())
-                .map(PathBuf::into_os_string),
-            outlives: false,
-            hidden: Hidden {
-                runs: runs.clone().into(),
-                others: Vec::new(),
-            },
-            limits: Limits {
-                name: format!("prereg-{}", unique.to_string_lossy()),
-                ..limits
-            },
-            before: Before::default(),
-        };
-        let outcome = Interrupt::new().and_then(|never| {
-            let given = Spare::start()?.give(&order, traces)?;
-            given.wait(&never, None)
-        });
-        match outcome {
-            Ok(Outcome::Ended(ended, ..)) if ended.exit == Some(0) => Ok(()),
-            Ok(Outcome::Ended(..)) => Err("a command that does nothing fails there".to_owned()),
-            Ok(Outcome::NotStarted(fault)) => Err(fault.reason()),
-            Ok(Outcome::Lost | Outcome::Left) => Err("its supervisor ends".to_owned()),
-            Err(error) => Err(error.to_string()),
-        }
-    }
 }

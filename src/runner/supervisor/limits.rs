@@ -90,13 +90,21 @@ impl Groups {
         Ok(path)
     }
 
+    /// Moves this process into the groups: what it starts from now on is in there.
+    pub(super) fn enter(&self) -> io::Result<()> {
+        self.all().try_for_each(Cgroup::enter)
+    }
+
     /// Moves this process into the groups while something is started there.
     pub(super) fn within<T>(&self, start: impl FnOnce() -> T) -> io::Result<T> {
-        let all = || self.unified.iter().chain(&self.others);
-        all().try_for_each(Cgroup::enter)?;
+        self.enter()?;
         let started = start();
-        all().try_for_each(Cgroup::leave)?;
+        self.all().try_for_each(Cgroup::leave)?;
         Ok(started)
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Cgroup> {
+        self.unified.iter().chain(&self.others)
     }
 
     /// Ends everything at once, where the tier can.
@@ -108,10 +116,7 @@ impl Groups {
 
     /// Ends what is left and removes the groups.
     pub(super) fn end(&self) -> io::Result<()> {
-        self.unified
-            .iter()
-            .chain(&self.others)
-            .try_for_each(Cgroup::end)
+        self.all().try_for_each(Cgroup::end)
     }
 
     /// Returns whether something was ended because the memory was not enough.

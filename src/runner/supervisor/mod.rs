@@ -1,10 +1,12 @@
-//! One supervisor a run: this same program, started by a hidden verb, that outlives its engine.
+//! One supervisor a run: a process of this same program that outlives its engine.
 //!
-//! * `engine` is the engine's side: starts a supervisor, gives it its order, waits for it, ends it.
+//! * `spare` is where supervisors come from, and one that has no order yet; `zygote` is the small
+//!   process that they are forked from, `hello` what those say first.
+//! * `engine` is the engine's side of one at work: waits for it, ends it, finds it again.
 //! * `serve` is the supervisor itself: it owns the pipes, the timer, the kill and the receipt.
 //! * `within` is what stands around an arm in a name space of its own: the first process there.
 //! * `order` is what a supervisor is told, `receipt` what it leaves; `tier` says how an arm is held
-//!   together: `cgroup`, `reaped` and `hidden` are how.
+//!   together: `cgroup`, `reaped` and `hidden` are how; `trial` sees whether it can be.
 //!
 //! # What holds
 //!
@@ -23,6 +25,8 @@
 mod cgroup;
 mod engine;
 #[cfg(target_os = "linux")]
+mod hello;
+#[cfg(target_os = "linux")]
 mod hidden;
 #[cfg(target_os = "linux")]
 mod limits;
@@ -31,11 +35,15 @@ mod order;
 mod reaped;
 mod receipt;
 mod serve;
+mod spare;
 mod tier;
+mod trial;
 #[cfg(target_os = "linux")]
 mod user;
 #[cfg(target_os = "linux")]
 mod within;
+#[cfg(target_os = "linux")]
+mod zygote;
 
 use std::ffi::OsStr;
 use std::io;
@@ -43,21 +51,23 @@ use std::path::Path;
 use std::process::ExitCode;
 
 pub(in crate::runner) use engine::Outcome;
-pub use engine::{Given, Seen, Spare, Traces};
+pub use engine::{Given, Seen, Traces};
 pub(in crate::runner) use order::{Before, Hidden, Limits, Order};
+pub(in crate::runner) use spare::Spare;
+pub use spare::{Coming, Supervisors};
 pub use tier::{ALL, Tier, Tiers, Unavailable, word};
 
 /// The hidden verb of a supervisor.
 const SUPERVISE: &str = "__supervise";
-/// The hidden verb of the first process of a name space.
-const WITHIN: &str = "__within";
+/// The hidden verb of the process that supervisors are forked from.
+const ZYGOTE: &str = "__supervisors";
 
 /// Does what a hidden verb says, if that is one.
 pub fn main(verb: &OsStr) -> Option<ExitCode> {
     match verb.to_str()? {
-        SUPERVISE => Some(serve::supervise()),
+        SUPERVISE => Some(serve::stand()),
         #[cfg(target_os = "linux")]
-        WITHIN => Some(within::stand()),
+        ZYGOTE => Some(zygote::stand()),
         _ => None,
     }
 }

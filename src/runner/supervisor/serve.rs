@@ -16,39 +16,47 @@ use super::tier::Tier;
 use crate::runner::process::{Ended, Hand, SpawnFault, in_group};
 
 /// Supervises one command; the order comes on standard input.
-pub(super) fn supervise() -> ExitCode {
-    // Whatever whoever started the engine had open is none of an arm's business.
+pub(super) fn stand() -> ExitCode {
+    stand_apart();
+    // Without the library's buffer around it.
+    let link = std::io::stdin().as_fd().try_clone_to_owned().ok();
+    match link.and_then(|link| supervise(File::from(link))) {
+        Some(()) => ExitCode::SUCCESS,
+        None => ExitCode::FAILURE,
+    }
+}
+
+/// Supervises one command in a process that was forked for it: who that is, is said before its order comes.
+#[cfg(target_os = "linux")]
+pub(super) fn supervise_forked(link: File) -> ! {
+    let _ = rustix::process::setsid();
+    if super::hello::say(&link).is_ok() {
+        supervise(link);
+    }
+    // Nothing of this process is anybody's: what was registered for the end of a program is left out.
+    signal_hook::low_level::exit(0)
+}
+
+/// Keeps what whoever started the engine had open, or had it ignore, from what is started from now on.
+pub(super) fn stand_apart() {
     close_fds::set_fds_cloexec(3, &[]);
     crate::runner::signals::unignore();
     // A session of its own: what a terminal does to the engine's reaches neither this nor the arm.
     let _ = rustix::process::setsid();
-    let told = File::from_stdin().and_then(|orders| Some((Asked::new().ok()?, orders)));
-    let Some((mut asked, orders)) = told else {
-        return ExitCode::FAILURE;
-    };
-    let Some(order) = Order::read(&orders) else {
-        return ExitCode::FAILURE;
-    };
-    asked.heed(&order, orders);
+}
+
+/// Supervises one command; the order comes on a socket, whose end tells that the engine has died.
+/// Returns nothing where there is no receipt: the run is lost, which is what is known of it.
+fn supervise(link: File) -> Option<()> {
+    let mut asked = Asked::new().ok()?;
+    let order = Order::read(&link)?;
+    asked.heed(&order, link);
     let became = execute(&order, &mut asked);
     let receipt = Receipt::new(&order, &became);
-    match receipt.put(order.receipt(), asked.is_alone()) {
-        Ok(()) => ExitCode::SUCCESS,
-        // Without a receipt the run is lost, which is what is known of it.
-        Err(_) => ExitCode::FAILURE,
-    }
-}
-
-trait FromStdin: Sized {
-    fn from_stdin() -> Option<Self>;
-}
-
-impl FromStdin for File {
-    /// Takes standard input without the library's buffer around it.
-    fn from_stdin() -> Option<Self> {
-        let own = std::io::stdin().as_fd().try_clone_to_owned();
-        own.ok().map(Self::from)
-    }
+    let put = receipt.put(order.receipt(), asked.is_alone());
+    // The engine waits for this.
+    asked.let_go();
+    put.ok()
 }
 
 /// Executes what is ordered, in the tier that is ordered.
@@ -75,7 +83,7 @@ fn execute(order: &Order, asked: &mut Asked) -> Result<Ended, SpawnFault> {
 pub(super) struct Asked {
     signal: UnixStream,
     /// What tells that whoever gave the order has died.
-    orders: Option<File>,
+    link: Option<File>,
     cancel: PathBuf,
     outlives: bool,
 }
@@ -87,34 +95,39 @@ impl Asked {
         signal_hook::low_level::pipe::register(SIGTERM, sender)?;
         Ok(Self {
             signal,
-            orders: None,
+            link: None,
             cancel: PathBuf::new(),
             outlives: true,
         })
     }
 
-    fn heed(&mut self, order: &Order, orders: File) {
-        self.orders = Some(orders);
+    /// Closes the link: the engine waits until nobody holds it any more.
+    pub(super) fn let_go(&mut self) {
+        self.link = None;
+    }
+
+    fn heed(&mut self, order: &Order, link: File) {
+        self.link = Some(link);
         self.cancel = order.cancel.clone().into();
         self.outlives = order.outlives;
     }
 
     /// Returns whether whoever gave the order has died.
     fn is_alone(&self) -> bool {
-        let Some(orders) = &self.orders else {
+        let Some(link) = &self.link else {
             return true;
         };
         // The end of it is the only thing that can still come there.
-        let mut fds = [PollFd::new(orders, PollFlags::IN)];
+        let mut fds = [PollFd::new(link, PollFlags::IN)];
         poll(&mut fds, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
     }
 }
 
 impl Hand for Asked {
     fn fds(&self) -> Vec<BorrowedFd<'_>> {
-        let orders = self.orders.as_ref().filter(|_| !self.outlives);
-        let orders = orders.map(|orders| orders.as_fd());
-        std::iter::once(self.signal.as_fd()).chain(orders).collect()
+        let link = self.link.as_ref().filter(|_| !self.outlives);
+        let link = link.map(AsFd::as_fd);
+        std::iter::once(self.signal.as_fd()).chain(link).collect()
     }
 
     fn asks(&mut self) -> bool {

@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::engine::Trial;
 use super::order::Limits;
+use super::spare::Supervisors;
+use super::trial::Trial;
 use crate::protocol::model::{Containment, Execution};
 
 /// How an arm is held together.
@@ -45,11 +46,12 @@ impl Tiers {
     /// Finds the best tier of this machine that is at least the given one and can set such limits.
     pub fn best<'a>(
         least: Tier,
+        supervisors: &Supervisors,
         executions: impl Iterator<Item = &'a Execution> + Clone,
     ) -> Result<Self, Unavailable> {
         let mut why = "it was not tried".to_owned();
         for tier in ALL.into_iter().filter(|tier| *tier <= least) {
-            match Self::with_limits(tier, limits_of(executions.clone())) {
+            match Self::with_limits(tier, supervisors, limits_of(executions.clone())) {
                 Ok(found) => return Ok(found),
                 Err(reason) => why = reason,
             }
@@ -66,18 +68,18 @@ impl Tiers {
     }
 
     /// Tries a tier; says why it does not work.
-    pub fn of(tier: Tier) -> Result<Self, String> {
-        Self::with_limits(tier, Limits::default())
+    pub fn of(tier: Tier, supervisors: &Supervisors) -> Result<Self, String> {
+        Self::with_limits(tier, supervisors, Limits::default())
     }
 
-    fn with_limits(tier: Tier, limits: Limits) -> Result<Self, String> {
+    fn with_limits(tier: Tier, supervisors: &Supervisors, limits: Limits) -> Result<Self, String> {
         let found = Self {
             tier,
             cgroups: cgroups(tier)?,
         };
         found.cgroups.iter().for_each(|home| remove_trials(home));
         Trial::new()
-            .and_then(|trial| trial.execute(&found, limits))
+            .and_then(|trial| trial.execute(supervisors, &found, limits))
             .map(|()| found)
     }
 

@@ -1,17 +1,22 @@
 //! An arm in a name space of its own: the kernel ends everything there when the first process ends.
 //!
-//! The supervisor stands outside, where the arm cannot see it. The first process inside is this same
-//! program: it hides what an arm must not see, starts the arm, takes in what ends, and ends itself when
-//! the arm has ended. Both talk over a socket, which is the inner one's standard input.
+//! The supervisor stands outside, where the arm cannot see it. The first process inside is forked from
+//! it: it hides what an arm must not see, starts the arm, takes in what ends, and ends itself when the
+//! arm has ended. Both talk over a socket.
 
-use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, PipeWriter, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd, IntoRawFd};
 use std::os::unix::net::UnixStream;
-use std::process::{Child, ExitCode, Stdio};
 use std::time::Instant;
 
+use fork::{Fork, fork};
 use nix::sched::{CloneFlags, unshare};
-use rustix::process::{Pid, Signal, set_parent_process_death_signal};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, Signal, WaitOptions, kill_process, set_parent_process_death_signal, waitpid,
+};
 use serde::{Deserialize, Serialize};
 
 use super::limits::Groups;
@@ -19,7 +24,7 @@ use super::order::Order;
 use super::reaped::{Reaper, status_of, usage};
 use super::receipt::Fault;
 use super::serve::Asked;
-use super::{WITHIN, hidden, user};
+use super::{hidden, user};
 use crate::runner::process::{
     Body, Ended, Job, Pipes, SpawnFault, Status, Usage, await_readable, explain, prepare,
     signal_with_group, watch,
@@ -27,6 +32,9 @@ use crate::runner::process::{
 
 /// Asks the inner one to ask the arm to end.
 const TERMINATE: u8 = b't';
+
+/// What is read at once of what the inner one says.
+const LINE_MAX: usize = 512;
 
 /// What the inner one says, a line each.
 #[derive(Debug, Serialize, Deserialize)]
@@ -55,47 +63,47 @@ pub(super) fn execute(
     let refused = |source| SpawnFault::refused(job, source);
     let groups = Groups::make(order.cgroup(), &order.limits).map_err(refused)?;
     let (pipes, ends) = Pipes::new(job).map_err(refused)?;
-    let [stdout, stderr] = &ends;
-    let kept = (
-        stdout.try_clone().map_err(refused)?,
-        stderr.try_clone().map_err(refused)?,
-    );
     let (control, theirs) = UnixStream::pair().map_err(refused)?;
     user::unshare_with(CloneFlags::CLONE_NEWPID).map_err(refused)?;
-    let spawn = || spawn_inner(theirs, ends.map(Stdio::from));
-    let child = groups.within(spawn).and_then(|spawned| spawned);
+    let first = match fork().map_err(refused)? {
+        Fork::Parent(pid) => Pid::from_raw(pid),
+        Fork::Child => {
+            // While this end was open here, too, the death of who stands outside would not be seen.
+            drop((control, pipes));
+            asked.let_go();
+            stand(order, job, &groups, theirs, ends)
+        }
+    };
+    drop(theirs);
     // From here on an early return ends the name space.
     let mut inner = Inner {
-        child: child.map_err(refused)?,
-        control: BufReader::new(control),
+        first: first.ok_or_else(|| lost(io::ErrorKind::NotFound.into()))?,
+        control: BufReader::with_capacity(LINE_MAX, control),
         groups,
         status: None,
         is_over: false,
         was_short: false,
     };
-    order.write(inner.control.get_mut()).map_err(lost)?;
     match inner.hear().map_err(lost)? {
         Some(Said::Started) => {}
         Some(Said::Fault(fault)) => return Err(fault.into()),
         _ => return Err(lost(io::ErrorKind::UnexpectedEof.into())),
     }
     let started = Instant::now();
-    watch(job, inner, pipes, kept, started, asked).map_err(lost)
+    keep_view(inner.first);
+    watch(job, inner, pipes, ends, started, asked).map_err(lost)
 }
 
-fn spawn_inner(control: UnixStream, output: [Stdio; 2]) -> io::Result<Child> {
-    let [stdout, stderr] = output;
-    let mut command = super::engine::this_program(WITHIN);
-    command
-        .stdin(OwnedFd::from(control))
-        .stdout(stdout)
-        .stderr(stderr)
-        .spawn()
+/// Holds on to what is seen inside until this process ends: the kernel takes its time to take that down,
+/// and nobody waits for it then.
+fn keep_view(first: Pid) {
+    let view = File::open(format!("/proc/{}/ns/mnt", first.as_raw_nonzero()));
+    let _ = view.map(IntoRawFd::into_raw_fd);
 }
 
 /// The first process of the name space, from outside.
 struct Inner {
-    child: Child,
+    first: Pid,
     control: BufReader<UnixStream>,
     groups: Groups,
     was_short: bool,
@@ -147,13 +155,19 @@ impl Body for Inner {
 
     fn kill(&mut self) {
         // A child that is not waited for is still that one.
-        let _ = self.child.kill();
+        if !self.is_over {
+            let _ = kill_process(self.first, Signal::KILL);
+        }
     }
 
     fn sweep(&mut self) -> io::Result<()> {
-        let _ = self.child.kill();
+        self.kill();
         // The first process is gone when all others of its name space are.
-        self.child.wait()?;
+        while let Err(errno) = waitpid(Some(self.first), WaitOptions::empty()) {
+            if errno != Errno::INTR {
+                return Err(errno.into());
+            }
+        }
         self.is_over = true;
         self.was_short = self.groups.was_short_of_memory();
         self.groups.end()
@@ -190,28 +204,22 @@ impl Drop for Inner {
 }
 
 /// Stands inside: the first process of a name space.
-pub(super) fn stand() -> ExitCode {
-    close_fds::set_fds_cloexec(3, &[]);
-    // What is inside must not outlive who stands outside. Should that one have died before this line,
-    // no order comes.
+fn stand(
+    order: &Order,
+    job: &Job<'_>,
+    groups: &Groups,
+    mut control: UnixStream,
+    output: [PipeWriter; 2],
+) -> ! {
+    // What is inside must not outlive who stands outside.
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
     // A leader outside would be nobody inside: an arm that asks for its session is told of this one.
     let _ = rustix::process::setsid();
-    let Ok(control) = io::stdin().as_fd().try_clone_to_owned() else {
-        return ExitCode::FAILURE;
-    };
-    let mut control = UnixStream::from(control);
-    let Some(order) = Order::read(&control) else {
-        return ExitCode::FAILURE;
-    };
-    match supervise(&order, &mut control) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(fault) => {
-            // Whoever stands outside and hears nothing knows that, too.
-            let _ = say(&mut control, &Said::Fault((&fault).into()));
-            ExitCode::FAILURE
-        }
+    if let Err(fault) = supervise(order, job, groups, &mut control, output) {
+        // Whoever stands outside and hears nothing knows that, too.
+        let _ = say(&mut control, &Said::Fault((&fault).into()));
     }
+    signal_hook::low_level::exit(0)
 }
 
 fn say(control: &mut UnixStream, said: &Said) -> io::Result<()> {
@@ -220,19 +228,27 @@ fn say(control: &mut UnixStream, said: &Said) -> io::Result<()> {
     control.write_all(&line)
 }
 
-fn supervise(order: &Order, control: &mut UnixStream) -> Result<(), SpawnFault> {
-    let paths = order.paths();
-    let job = order.job(&paths);
-    let refused = |source| SpawnFault::refused(&job, source);
+fn supervise(
+    order: &Order,
+    job: &Job<'_>,
+    groups: &Groups,
+    control: &mut UnixStream,
+    output: [PipeWriter; 2],
+) -> Result<(), SpawnFault> {
+    let refused = |source| SpawnFault::refused(job, source);
+    // What is started from now on is in there.
+    groups.enter().map_err(refused)?;
     unshare(CloneFlags::CLONE_NEWNS).map_err(|errno| refused(errno.into()))?;
     hidden::hide(order).map_err(refused)?;
-    user::drop_rights().map_err(refused)?;
     let reaper = Reaper::new().map_err(refused)?;
-    let mut command = prepare(&job, [Stdio::inherit(), Stdio::inherit()])?;
+    let mut command = prepare(job, output.map(Into::into))?;
+    if is_alone(control) {
+        return Err(refused(io::ErrorKind::BrokenPipe.into()));
+    }
     let started = Instant::now();
-    let child = command.spawn().map_err(|source| explain(source, &job))?;
+    let child = command.spawn().map_err(|source| explain(source, job))?;
     let leader = Pid::from_child(&child);
-    let lost = |source| SpawnFault::lost(&job, source);
+    let lost = |source| SpawnFault::lost(job, source);
     say(control, &Said::Started).map_err(lost)?;
     let status = attend(&reaper, leader, control, started).map_err(lost)?;
     let ended = Said::Ended {
@@ -242,6 +258,12 @@ fn supervise(order: &Order, control: &mut UnixStream) -> Result<(), SpawnFault> 
         usage: status.usage,
     };
     say(control, &ended).map_err(lost)
+}
+
+/// Returns whether nobody is left outside: nothing is said there before the arm has started.
+fn is_alone(control: &UnixStream) -> bool {
+    let mut fds = [PollFd::new(control, PollFlags::IN)];
+    poll(&mut fds, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
 }
 
 /// Waits for the leader, and takes in what else ends.
