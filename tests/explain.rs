@@ -320,6 +320,7 @@ fn whatever_is_registered_is_said() {
     }
     // The language has one word for each of these.
     let only = [
+        "/protocol/evidence/0",
         "/protocol/outage/window",
         "/protocol/stages/0/fits/estimate",
         "/protocol/stages/1/fits/estimate",

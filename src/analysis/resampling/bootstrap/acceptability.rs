@@ -96,6 +96,7 @@ mod tests {
             ]
         );
         assert_eq!(curve(&[0.0]), [0.0]);
-        assert_eq!(curve(&[1e-320]).len(), 2);
+        // Of worths that doubles hardly tell apart, too.
+        assert!(curve(&[1e-320]).is_sorted());
     }
 }
