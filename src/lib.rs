@@ -24,7 +24,8 @@
 //! text ──check──▶ Registration { protocol, frame, files }      Vec<Defect>
 //! Command ──decide(rules, slice)──▶ Vec<Event> | Refusal       recorded either way
 //! Event ──evolve──▶ Slice { standing, runs, lanes }            the only fold of what decides
-//! Event ──totals(rules)──▶ facts that are counted for people   beside it; no decision reads them
+//! Event ──totals(rules)──▶ facts that are counted for people   beside it; a decision reads one: how many slots
+//!                                                              of a look's tasks have ended
 //! Entry { seq, digest, body: command + ruling, opening }       chained; sealed values are commitments
 //! ```
 //!

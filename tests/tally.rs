@@ -146,12 +146,18 @@ fn assert_controls_agree(rules: &Rules, slice: &Slice, tally: &Tally) {
             *first = first.or(value);
         }
         let yes = results.values().filter(|result| **result == Some(true));
+        let judged = results.values().flatten().count();
         assert_eq!(
-            (found.count, found.of),
-            (yes.count() as u64, results.len() as u64)
+            (found.count, found.of, found.unjudged),
+            (
+                yes.count() as u64,
+                judged as u64,
+                (results.len() - judged) as u64
+            )
         );
-        let expected = Some(control.expect == Expect::AllResolved);
-        let fails = results.values().any(|result| *result != expected);
+        let expected = control.expect == Expect::AllResolved;
+        let violated = results.values().flatten().any(|result| *result != expected);
+        let fails = violated || (judged == 0 && !results.is_empty());
         assert_eq!(found.verdict == ControlVerdict::Fails, fails);
     }
 }

@@ -115,8 +115,12 @@ pub(super) fn failed_controls(controls: &[ControlTally]) -> Option<String> {
                 Expect::AllResolved => "all",
                 Expect::NoneResolved => "none",
             };
+            let unjudged = match control.unjudged {
+                0 => String::new(),
+                unjudged => format!(", {unjudged} unjudged"),
+            };
             format!(
-                "the control `{}` has {} of {} and must have {expected}",
+                "the control `{}` has {} of {} and must have {expected}{unjudged}",
                 control.control, control.count, control.of
             )
         })

@@ -60,6 +60,7 @@ fn next(rules: &Rules, slice: &Slice) -> Option<Next> {
 
 /// Returns the look that is due; refuses where none is.
 pub fn due(rules: &Rules, slice: &Slice) -> Result<Due, Refusal> {
+    stopped(slice).map_or(Ok(()), Err)?;
     match next(rules, slice) {
         Some(Next { due, open: 0 }) => Ok(due),
         next => Err(Refusal::LookNotDue {
@@ -71,9 +72,9 @@ pub fn due(rules: &Rules, slice: &Slice) -> Result<Due, Refusal> {
 
 /// Refuses a start while a look is due, and once one has ended the study.
 pub(super) fn guard(rules: &Rules, slice: &Slice) -> Result<(), Refusal> {
-    stopped(slice).map_or(Ok(()), Err)?;
     match due(rules, slice) {
         Ok(Due { look, tasks }) => Err(Refusal::LookDue { look, tasks }),
+        Err(stopped @ Refusal::LookStopped { .. }) => Err(stopped),
         Err(_) => Ok(()),
     }
 }

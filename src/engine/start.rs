@@ -84,27 +84,28 @@ fn peek_by_counts(rules: &Rules, slice: &Slice, at: Time) -> Peek {
     let Some(task) = counts::first_open(rules, slice, at) else {
         return Peek::Wait;
     };
-    let mut held = None;
+    let mut refused = None;
     for arm in &rules.protocol().arms {
         match start(rules, slice, &task, &arm.id, &Executed::Here, at) {
             Ok(_) => {
                 let arm = arm.id.clone();
                 return Peek::Start(Next { task, arm });
             }
-            Err(refusal) if refusal.is_hold() || is_of_arm(&refusal) => {
-                held = Some(refusal);
-            }
-            Err(_) => {}
+            Err(refusal) if is_of_turn(&refusal) => {}
+            Err(refusal) => refused = Some(refusal),
         }
     }
-    held.map_or(Peek::Wait, Peek::Refused)
+    refused.map_or(Peek::Wait, Peek::Refused)
 }
 
-/// Returns whether a refusal is about the arm itself, and not about its turn.
-fn is_of_arm(refusal: &Refusal) -> bool {
+/// Returns whether a refusal is about an arm's turn, which comes once a run has ended.
+fn is_of_turn(refusal: &Refusal) -> bool {
     matches!(
         refusal,
-        Refusal::StopFired { .. } | Refusal::BindingChanged { .. }
+        Refusal::SlotsUsed { .. }
+            | Refusal::EarlierTaskOpen { .. }
+            | Refusal::ArmTurn { .. }
+            | Refusal::CapReached { .. }
     )
 }
 

@@ -3,7 +3,8 @@
 //!
 //! The fold knows no protocol, and which attempt speaks for a slot is the protocol's to say. So totals
 //! are moved on beside it: what a command touches is looked at before the fold and after it, and
-//! what is said there no more is taken out again. What a run says of its slot is a mark.
+//! what is said there no more is taken out again. What a run says of its slot is a mark. How many slots of the tasks
+//! of each scheduled look have ended is moved on here, too, for it takes the plan.
 
 mod marks;
 

@@ -87,10 +87,12 @@ pub struct ControlTally {
     pub control: String,
     /// What its outcomes must be.
     pub expect: Expect,
-    /// How many runs have the outcome true.
+    /// On how many tasks the outcome is true.
     pub count: u64,
-    /// How many runs there are.
+    /// On how many there is a verdict.
     pub of: u64,
+    /// On how many there is none.
+    pub unjudged: u64,
     /// Whether it is as expected.
     pub verdict: ControlVerdict,
 }
@@ -103,7 +105,7 @@ pub enum ControlVerdict {
     Holds,
     /// It is so far; not every drawn task has been tried, or none is drawn.
     SoFar,
-    /// It is not, or a run of it could not be judged.
+    /// It is not, or no run of it could be judged.
     Fails,
 }
 
@@ -184,11 +186,13 @@ pub(super) fn control_totals(slice: &Slice, control: &str) -> ControlTotals {
 fn of_control(control: &Control, slice: &Slice, tasks: u64) -> ControlTally {
     let totals = control_totals(slice, &control.id);
     let (yes, no) = totals.of(&control.outcome);
-    let as_expected = match control.expect {
-        Expect::AllResolved => yes,
-        Expect::NoneResolved => no,
+    let (violations, judged) = match control.expect {
+        Expect::AllResolved => (no, yes + no),
+        Expect::NoneResolved => (yes, yes + no),
     };
-    let verdict = if as_expected < totals.tasks {
+    // A task without a verdict violates nothing; none with one shows nothing.
+    let shows_nothing = judged == 0 && totals.tasks > 0;
+    let verdict = if violations > 0 || shows_nothing {
         ControlVerdict::Fails
     } else if tasks > 0 && totals.tasks == tasks {
         ControlVerdict::Holds
@@ -199,7 +203,8 @@ fn of_control(control: &Control, slice: &Slice, tasks: u64) -> ControlTally {
         control: control.id.clone(),
         expect: control.expect,
         count: yes,
-        of: totals.tasks,
+        of: judged,
+        unjudged: totals.tasks.saturating_sub(judged),
         verdict,
     }
 }

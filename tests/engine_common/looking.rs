@@ -8,13 +8,13 @@ use prereg::protocol::model::{
     Alternative, Analysis, Cluster, Comparison, Effect, Estimand, Inference, Interval, Looks,
     Objective, Spending, Test, UnderRun,
 };
-use prereg::units::Share;
+use prereg::units::{Ratio, Share};
 
 use super::design::Design;
 use super::{Move, World};
 
-/// Returns the analysis of a study with looks: at so large a level that two tasks
-/// with a success more are enough.
+/// Returns the analysis of a study with looks: at so large a level, and by so wide a margin, that two tasks are
+/// enough.
 pub fn analysis(design: &Design) -> Option<Analysis> {
     let arms = design.arm_ids();
     let [reference, treatment, ..] = arms.as_slice() else {
@@ -36,8 +36,8 @@ pub fn analysis(design: &Design) -> Option<Analysis> {
             test: Test::SignFlip,
             interval: Interval::Tango,
             alternative: Alternative::Greater,
-            objective: Objective::Superiority,
-            margin: None,
+            objective: Objective::NonInferiority,
+            margin: Some(Ratio { num: 1, den: 1 }),
         },
         secondary: Vec::new(),
         multiplicity: None,

@@ -75,13 +75,15 @@ pub fn any_rules(random: &mut Random, plain: Design) -> Design {
         looks: if grows { Vec::new() } else { any_looks(random) },
         ..plain
     };
-    // A look that shows something needs two tasks.
-    let tasks = if ruled.looks.is_empty() {
-        ruled.tasks
-    } else {
-        3
+    // A look that shows something needs two tasks, and soon.
+    let ruled = match ruled.looks.is_empty() {
+        true => ruled,
+        false => Design {
+            tasks: 3,
+            repeats: 1,
+            ..ruled
+        },
     };
-    let ruled = Design { tasks, ..ruled };
     let ruled = ruled.with_task_first(grows);
     match random.below(10) {
         0..=3 => in_weather(random, ruled),

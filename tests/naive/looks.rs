@@ -55,6 +55,9 @@ impl Naive {
 
     pub(super) fn look(&mut self, look: u64, tasks: u64, stops: bool) -> Answer {
         let next = self.looks_taken() as u64 + 1;
+        if self.look_has_ended() {
+            return Err(format!("look-stopped {}", self.looks_taken()));
+        }
         match self.next_look() {
             Some((size, 0)) if (look, tasks) == (next, size as u64) => {
                 self.facts.push(Fact::Looked(stops));

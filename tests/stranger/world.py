@@ -105,6 +105,8 @@ def looked(engine):
 
 def look(engine, action, at):
     """Whether it stops is taken at its word: that takes the whole analysis."""
+    if engine.look_stops:
+        raise Refused("look-stopped", look=engine.looks)
     found = next_look(engine)
     if found is None:
         raise Refused("look-not-due")

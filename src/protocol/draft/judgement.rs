@@ -284,7 +284,7 @@ pub struct Multiplicity {
 #[serde(deny_unknown_fields)]
 pub struct Looks {
     /// At which shares of the drawn tasks a look is taken, in rising order.
-    #[schemars(extend(
+    #[schemars(length(min = 1), extend(
         "allOf" = [{ "items": { "exclusiveMinimum": 0, "maximum": 1 } }],
         "examples" = [[0.5, 1.0]]
     ))]

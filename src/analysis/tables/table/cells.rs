@@ -93,20 +93,24 @@ impl Cells<'_> {
 
     fn run(&mut self) -> Run {
         let status = self.filled("status");
-        if !matches!(status.as_str(), "scored" | "unjudged" | "") {
+        if !matches!(status.as_str(), "scored" | "unjudged" | "missing" | "") {
             let message = format!("the status is {}", excerpt(&status));
             self.fault(
                 DefectCode::UnknownStatus,
                 "status",
                 &message,
-                "write `scored` when there is a verdict, else `unjudged`",
+                "write `scored` when there is a verdict, `unjudged` when there is none, `missing` when nothing was executed",
             );
         }
         let scored = status == "scored";
         let resolved = self.verdict("resolved");
         let claimed = self.verdict("claimed");
         let false_claim = self.verdict("false_claim");
-        self.check_verdict(scored, status == "unjudged", resolved);
+        self.check_verdict(
+            scored,
+            matches!(status.as_str(), "unjudged" | "missing"),
+            resolved,
+        );
         let implied = claimed
             .zip(resolved)
             .map(|(claimed, resolved)| claimed && !resolved);
