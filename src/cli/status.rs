@@ -148,7 +148,7 @@ fn next_line(next: &Peek, standing: &Standing) -> String {
         Peek::Expire(run) => {
             format!("  next      run {run} is closed, whose deadline has passed\n")
         }
-        Peek::Look(Due { look, tasks }) => {
+        Peek::Look(Due { look, tasks, .. }) => {
             format!("  next      look {look}, at the first {tasks} tasks of the draw\n")
         }
         Peek::Wait => {
@@ -163,7 +163,7 @@ fn next_json(next: &Peek) -> Value {
         Peek::Start(next) => json!({ "start": next }),
         Peek::Refused(refusal) => json!({ "refused": refusal }),
         Peek::Expire(run) => json!({ "expire": run }),
-        Peek::Look(Due { look, tasks }) => json!({ "look": look, "tasks": tasks }),
+        Peek::Look(Due { look, tasks, .. }) => json!({ "look": look, "tasks": tasks }),
         Peek::Wait | Peek::Complete => Value::Null,
     }
 }

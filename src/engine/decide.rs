@@ -9,7 +9,7 @@ use super::event::Event;
 use super::evidence::Known;
 use super::guards;
 use super::hands;
-use super::looks::{self, Due};
+use super::looks;
 use super::observation::Facts;
 use super::refusal::Refusal;
 use super::rules::Rules;
@@ -108,10 +108,7 @@ pub fn decide(rules: Option<&Rules>, slice: &Slice, command: &Command) -> Ruling
         Action::Anchor { entry, witness, .. } => {
             hands::anchor(slice, *entry, witness, &command.action)
         }
-        Action::Look { look, tasks, stops } => {
-            let (look, tasks) = (*look, *tasks);
-            looks::take(rules, slice, Due { look, tasks }, *stops)
-        }
+        Action::Look { look, tasks, stops } => looks::take(rules, slice, *look, *tasks, *stops),
         Action::Conclude {} => conclude(rules, slice, at),
         Action::Unblind {} => Ok(vec![Event::Unblinded {}]),
     };

@@ -469,7 +469,10 @@ fn saw(slice: &mut Slice, run: RunId, used: &Settings) {
     for (name, value) in used.iter().filter(|(_, value)| !value.is_null()) {
         let value = value.clone();
         let of_arm = slice.standing.used.entry(arm.clone()).or_default();
-        of_arm.insert(name.clone(), Seen { run, value });
+        // A run that was started earlier says nothing of what came since.
+        if of_arm.get(name).is_none_or(|seen| seen.run <= run) {
+            of_arm.insert(name.clone(), Seen { run, value });
+        }
     }
 }
 

@@ -56,7 +56,7 @@ pub(super) fn admissible(
     };
     let phase = lock(rules, slice, &task)?;
     if phase.confirmatory {
-        looks::guard(rules, slice)?;
+        looks::guard(rules, slice, phase.index)?;
     }
     readiness(rules, slice)?;
     probes(rules, slice)?;
@@ -139,7 +139,7 @@ fn is_asked(stop: &Stop, in_session: bool) -> bool {
 
 /// Returns the rule that has ended the study before all its slots had, if one has.
 pub fn stopped_by(rules: &Rules, slice: &Slice, at: Time) -> Option<Refusal> {
-    let over = looks::stopped(slice).or_else(|| cutoff(rules, at).err());
+    let over = looks::stopped(rules, slice).or_else(|| cutoff(rules, at).err());
     over.or_else(|| spending::over_for_good(rules, slice))
 }
 

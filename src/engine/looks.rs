@@ -21,6 +21,8 @@ pub struct Due {
     pub look: u64,
     /// At how many tasks of the draw.
     pub tasks: u64,
+    /// How many are drawn.
+    pub drawn: u64,
 }
 
 /// The look that comes next, and how many of its slots have not ended.
@@ -39,30 +41,33 @@ pub fn sizes(rules: &Rules, slice: &Slice) -> Vec<u64> {
     })
 }
 
-fn next(rules: &Rules, slice: &Slice) -> Option<Next> {
-    let standing = &slice.standing;
-    if standing.registered.is_none() || standing.has_ended() || standing.looked.stops {
-        return None;
-    }
-    let taken = usize::try_from(standing.looked.taken).ok()?;
-    let tasks = *sizes(rules, slice).get(taken)?;
+/// Returns a look by its place in the schedule, and how many of its slots have not ended.
+fn at(rules: &Rules, slice: &Slice, place: u64) -> Option<Next> {
+    let index = usize::try_from(place).ok()?;
+    let tasks = *sizes(rules, slice).get(index)?;
     let plan = rules.plan_of(slice, true);
-    let all = tasks.saturating_mul(plan.len() / plan.tasks().max(1));
-    let ended = standing.looked.slots_ended.get(taken).copied();
+    let drawn = plan.tasks();
+    let all = tasks.saturating_mul(plan.len() / drawn.max(1));
+    let ended = slice.standing.looked.slots_ended.get(index).copied();
+    let look = place + 1;
     Some(Next {
-        due: Due {
-            look: standing.looked.taken + 1,
-            tasks,
-        },
+        due: Due { look, tasks, drawn },
         open: all.saturating_sub(ended.unwrap_or(0)),
     })
 }
 
+fn next(rules: &Rules, slice: &Slice) -> Option<Next> {
+    let standing = &slice.standing;
+    let may_come = standing.registered.is_some() && !standing.has_ended() && !standing.looked.stops;
+    at(rules, slice, standing.looked.taken).filter(|_| may_come)
+}
+
 /// Returns the look that is due; refuses where none is.
 pub fn due(rules: &Rules, slice: &Slice) -> Result<Due, Refusal> {
-    stopped(slice).map_or(Ok(()), Err)?;
+    let Looked { taken, stops, .. } = slice.standing.looked;
     match next(rules, slice) {
         Some(Next { due, open: 0 }) => Ok(due),
+        None if stops => Err(Refusal::LookStopped { look: taken }),
         next => Err(Refusal::LookNotDue {
             next: next.as_ref().map(|next| next.due.look),
             open: next.map(|next| next.open),
@@ -70,29 +75,40 @@ pub fn due(rules: &Rules, slice: &Slice) -> Result<Due, Refusal> {
     }
 }
 
-/// Refuses a start while a look is due, and once one has ended the study.
-pub(super) fn guard(rules: &Rules, slice: &Slice) -> Result<(), Refusal> {
+/// Refuses a start while a look is due, and once one has ended the study: but for a task of that look which an
+/// outage has opened again.
+pub(super) fn guard(rules: &Rules, slice: &Slice, task: u64) -> Result<(), Refusal> {
+    if let Some((look, seen)) = newest(rules, slice) {
+        let is_again = seen.open > 0 && task < seen.due.tasks;
+        return match is_again {
+            true => Ok(()),
+            false => Err(Refusal::LookStopped { look }),
+        };
+    }
     match due(rules, slice) {
-        Ok(Due { look, tasks }) => Err(Refusal::LookDue { look, tasks }),
-        Err(stopped @ Refusal::LookStopped { .. }) => Err(stopped),
+        Ok(Due { look, tasks, .. }) => Err(Refusal::LookDue { look, tasks }),
         Err(_) => Ok(()),
     }
 }
 
-/// Returns that a look has ended the study, if one has.
-pub(super) fn stopped(slice: &Slice) -> Option<Refusal> {
+/// Returns the look that lets nothing new start, by its number.
+fn newest(rules: &Rules, slice: &Slice) -> Option<(u64, Next)> {
     let Looked { taken, stops, .. } = slice.standing.looked;
-    stops.then_some(Refusal::LookStopped { look: taken })
+    let seen = at(rules, slice, taken.checked_sub(1)?)?;
+    stops.then_some((taken, seen))
+}
+
+/// Returns that a look has ended the study, if one has and all slots of its tasks still have ended.
+pub(super) fn stopped(rules: &Rules, slice: &Slice) -> Option<Refusal> {
+    let (look, seen) = newest(rules, slice)?;
+    (seen.open == 0).then_some(Refusal::LookStopped { look })
 }
 
 /// Takes a look that is due; what it came to is not decided here.
-pub(super) fn take(rules: &Rules, slice: &Slice, asked: Due, stops: bool) -> Ruling {
+pub(super) fn take(rules: &Rules, slice: &Slice, look: u64, tasks: u64, stops: bool) -> Ruling {
     let due = due(rules, slice)?;
-    match due == asked {
-        true => Ok(vec![Event::Looked {
-            look: due.look,
-            stops,
-        }]),
+    match (due.look, due.tasks) == (look, tasks) {
+        true => Ok(vec![Event::Looked { look, stops }]),
         false => Err(Refusal::LookNotDue {
             next: Some(due.look),
             open: Some(0),

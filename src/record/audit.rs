@@ -282,7 +282,10 @@ impl<S: Shelf> Auditor<S> {
             return Ok(());
         };
         let (look, tasks) = (*look, *tasks);
-        let mut seen = Seen::new(Due { look, tasks });
+        let drawn =
+            self.ask(|rules, slice| rules.map(|rules| rules.plan_of(slice, true).tasks()))?;
+        let drawn = drawn.unwrap_or(0);
+        let mut seen = Seen::new(Due { look, tasks, drawn });
         for place in 0..tasks {
             let task = self.ask(|rules, slice| {
                 let rules = rules?;

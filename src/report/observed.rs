@@ -4,7 +4,7 @@ use super::slots::Became;
 use super::tally::control_totals;
 use super::told::Told;
 use crate::analysis::registered::answer::Exposure;
-use crate::analysis::registered::observed::{ControlVerdicts, Fate, Slot, Task, number};
+use crate::analysis::registered::observed::{ControlVerdicts, Fate, Slot, Taken, Task, number};
 use crate::engine::looks;
 use crate::engine::rules::Rules;
 use crate::engine::slice::{Slice, Standing};
@@ -19,10 +19,12 @@ pub fn tasks(rules: &Rules, slice: &Slice, plan: &Plan, analysis: &Analysis) -> 
         .collect()
 }
 
-/// Returns the scheduled look that has ended a study, from 1.
-pub fn stopped_at(standing: &Standing) -> Option<usize> {
-    let taken = usize::try_from(standing.looked.taken).ok();
-    taken.filter(|_| standing.looked.stops)
+/// Returns the scheduled looks that were taken.
+pub fn taken(standing: &Standing) -> Taken {
+    Taken {
+        looks: usize::try_from(standing.looked.taken).unwrap_or(usize::MAX),
+        stops: standing.looked.stops,
+    }
 }
 
 /// Returns what the controls came to.

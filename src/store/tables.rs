@@ -99,7 +99,7 @@ impl Store {
             |slice, plan| Observed {
                 tasks: observed::tasks(&rules, slice, plan, analysis),
                 controls: observed::controls(protocol, slice),
-                stopped_at: observed::stopped_at(&slice.standing),
+                taken: observed::taken(&slice.standing),
                 slots: Vec::new(),
                 exposure: exposure.clone(),
             },

@@ -63,7 +63,7 @@ impl Naive {
             _ => {}
         }
         if !pilot {
-            self.looked()?;
+            self.looked(task)?;
         }
         self.all_ready()?;
         self.probe_agrees()?;

@@ -643,7 +643,9 @@ class Engine:
 
         for name, value in event.get("used", {}).items():
             if value is not None:
-                self.used.setdefault(run.arm, {})[name] = (event["run"], value)
+                of_arm = self.used.setdefault(run.arm, {})
+                if name not in of_arm or of_arm[name][0] <= event["run"]:
+                    of_arm[name] = (event["run"], value)
 
     def on_scored(self, event, at):
         run = self.runs[event["run"]]

@@ -36,7 +36,7 @@ def admissible(engine, action, at):
     if task not in (engine.pilots if is_pilot else engine.drawn):
         raise Refused("not-drawn", task=task)
     if not is_pilot:
-        looked(engine)
+        looked(engine, task)
     if protocol["preflight"] is not None:
         for one in protocol["arms"]:
             status = engine.preflight.get(one["id"])
@@ -78,25 +78,37 @@ def is_guarded(protocol, arm):
     return breaker is not None and (not breaker["arms"] or arm in breaker["arms"])
 
 
-def next_look(engine):
-    """The look that comes next: which one, at how many tasks, and how many of their slots have not ended."""
+def look_at(engine, place):
+    """A look by its place: at how many tasks, and how many of their slots have not ended."""
     looks = (engine.protocol["analysis"] or {}).get("looks")
-    if looks is None or not engine.registered or engine.completed or engine.stopped or engine.look_stops:
-        return None
     drawn = engine.draw_order
-    sizes = [share["num"] * len(drawn) // share["den"] for share in looks["fractions"]]
+    sizes = [share["num"] * len(drawn) // share["den"] for share in looks["fractions"]] if looks else []
     sizes = [size for size in sizes if size < len(drawn)]
-    if engine.looks >= len(sizes):
+    if place >= len(sizes):
         return None
-    first = set(drawn[: sizes[engine.looks]])
+    first = set(drawn[: sizes[place]])
     lane = lambda slot: engine.lanes.get((0, slot.lane))
     has_ended = lambda slot: lane(slot) is not None and lane(slot).has_ended(slot.position)
-    open_slots = sum(slot.task in first and not has_ended(slot) for slot in engine.plan.slots)
-    return engine.looks + 1, sizes[engine.looks], open_slots
+    return sizes[place], sum(slot.task in first and not has_ended(slot) for slot in engine.plan.slots)
 
 
-def looked(engine):
+def next_look(engine):
+    """The look that comes next: which one, at how many tasks, and how many of their slots have not ended."""
+    if not engine.registered or engine.completed or engine.stopped or engine.look_stops:
+        return None
+    found = look_at(engine, engine.looks)
+    return found and (engine.looks + 1, *found)
+
+
+def look_ended(engine):
+    return engine.look_stops and look_at(engine, engine.looks - 1)[1] == 0
+
+
+def looked(engine, task):
     if engine.look_stops:
+        size, open_slots = look_at(engine, engine.looks - 1)
+        if open_slots and task in engine.draw_order[:size]:
+            return
         raise Refused("look-stopped", look=engine.looks)
     found = next_look(engine)
     if found is not None and found[2] == 0:
@@ -635,7 +647,7 @@ def conclude(engine, action, at):
     if engine.completed or engine.stopped:
         return []
     code = None
-    if engine.look_stops:
+    if look_ended(engine):
         code = "look-stopped"
     elif engine.protocol["cutoff"] is not None and at >= engine.protocol["cutoff"]:
         code = "past-cutoff"

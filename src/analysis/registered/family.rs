@@ -2,6 +2,7 @@
 
 use super::Registered;
 use super::answer::{AnsweredComparison, ControlAnswer, Flow, LookTable, Verdict};
+use super::flow;
 use crate::analysis::described::controls::Gate as ControlGate;
 use crate::analysis::multiplicity::{Multiplicity, rejects};
 use crate::protocol::defect::Code;
@@ -85,12 +86,10 @@ fn blocked(
     let limitations = &registered.protocol.limitations;
     let descriptive = registered.analysis.inference == Inference::TasksFixed
         || limitations.contains_key(Code::FewTasks.text());
-    let most = flow.missing_share_max;
-    let too_many = u128::from(flow.missing) * u128::from(most.den)
-        > u128::from(most.num) * u128::from(flow.compared);
+    let too_many = flow::is_too_much(flow.missing, flow.compared, flow.missing_share_max);
     if controls.iter().any(failed) {
         Some(Verdict::ControlFailed)
-    } else if too_many || flow.compared == 0 {
+    } else if too_many {
         Some(Verdict::Incomplete)
     } else {
         descriptive.then_some(Verdict::Descriptive)

@@ -7,7 +7,7 @@ use super::answer::{ArmFlow, Exposed, Exposure, Flow};
 use super::observed::{Fate, Observed, Slot};
 use super::pairs::Cells;
 use crate::protocol::model::Arm;
-use crate::units::{Micros, Money};
+use crate::units::{Micros, Money, Share};
 
 /// Why a slot has no verdict, where nothing says it.
 const UNSPECIFIED: &str = "unspecified";
@@ -39,14 +39,7 @@ pub(super) fn flow(
                 && slots.iter().all(|slot| slot.fate == Fate::Scored)
         })
     };
-    let mut slots = 0;
-    let mut missing = 0;
-    for slot in &observed.slots {
-        if slot.task < analysed && compared.contains(&slot.arm) {
-            slots += 1;
-            missing += u64::from(slot.value(outcome).is_none());
-        }
-    }
+    let (missing, slots) = missing(observed, compared, outcome, analysed);
     Flow {
         tasks_drawn: observed.tasks.len() as u64,
         tasks_analysed: analysed as u64,
@@ -57,6 +50,28 @@ pub(super) fn flow(
         missing,
         missing_share_max: analysis.missing_share_max,
     }
+}
+
+/// Returns how many slots of the compared arms have no value of an outcome, of how many, over the first so many
+/// tasks.
+pub(super) fn missing(
+    observed: &Observed,
+    compared: &[usize],
+    outcome: usize,
+    tasks: usize,
+) -> (u64, u64) {
+    let slots = observed.slots.iter();
+    let slots = slots.filter(|slot| slot.task < tasks && compared.contains(&slot.arm));
+    slots.fold((0, 0), |(missing, all), slot| {
+        let more = u64::from(slot.value(outcome).is_none());
+        (missing + more, all + 1)
+    })
+}
+
+/// Returns whether more is missing than a share allows; where there is nothing, everything is.
+pub(super) fn is_too_much(missing: u64, slots: u64, most: Share) -> bool {
+    let wide = |count: u64, part: u64| u128::from(count) * u128::from(part);
+    slots == 0 || wide(missing, most.den) > wide(most.num, slots)
 }
 
 fn arm_flow<'a>(

@@ -62,20 +62,28 @@ impl Registered<'_> {
         let mut primary = self.made(&cells, PRIMARY, &analysis.primary);
         if let Some(looks) = &analysis.looks {
             for made in &mut primary {
-                made.tasks = looks::analysed(made, looks, observed.stopped_at);
+                made.tasks = looks::analysed(made, looks, observed.taken);
             }
         }
+        let analysed = primary.first().map_or(cells.tasks(), |made| made.tasks);
         let others = analysis.secondary.iter();
         let others = others.flat_map(|one| self.made(&cells, &one.id, &one.comparison));
+        // Once a look has ended the study, no task is compared that it did not see.
+        let others = others.map(|made| Made {
+            tasks: match observed.taken.stops {
+                true => analysed,
+                false => made.tasks,
+            },
+            ..made
+        });
         let looks = analysis.looks.as_ref();
         let looks = looks.map_or_else(Vec::new, |looks| {
             let each = primary.iter();
-            each.filter_map(|made| looks::table(made, looks, observed.stopped_at))
+            each.filter_map(|made| looks::table(made, looks, observed.taken))
                 .collect()
         });
         let compared = self.compared();
         let outcome = self.place(&analysis.primary.outcome);
-        let analysed = primary.first().map_or(cells.tasks(), |made| made.tasks);
         let flow = flow::flow(self, observed, &cells, &compared, outcome, analysed);
         let controls: Vec<ControlAnswer> = observed.controls.iter().map(control).collect();
         let computed = family::Computed {
@@ -83,7 +91,7 @@ impl Registered<'_> {
             secondary: others.map(|made| made.answer()).collect(),
             looks,
             scheduled: analysis.looks.is_some(),
-            stopped: observed.stopped_at.is_some(),
+            stopped: observed.taken.stops,
         };
         let decided = family::decide(self, computed, &flow, &controls);
         Answer {
@@ -107,15 +115,25 @@ impl Registered<'_> {
         }
     }
 
-    /// Returns whether a scheduled look, from 1, shows what is to be shown; `observed` has its tasks alone. None
-    /// where no looks are registered.
-    pub fn stops_at(&self, observed: &Observed, look: usize) -> Option<bool> {
+    /// Returns whether a scheduled look, from 1, ends a study of so many drawn tasks: it rejects, and not more is
+    /// missing than the registration allows. `observed` has its tasks alone. None where no looks are registered.
+    pub fn stops_at(&self, observed: &Observed, look: usize, drawn: usize) -> Option<bool> {
         let looks = self.analysis.looks.as_ref()?;
         let observed = &observed.opened();
         let clustered = self.analysis.cluster.field().is_some();
         let cells = Cells::new(observed, self.protocol.arms.len(), clustered);
         let made = self.made(&cells, PRIMARY, &self.analysis.primary);
-        Some(looks::stops(made.first()?, looks, look))
+        let made = made.first()?;
+        let (missing, slots) = flow::missing(
+            observed,
+            &self.compared(),
+            made.compared.place,
+            cells.tasks(),
+        );
+        let most = self.analysis.missing_share_max;
+        let stops =
+            !flow::is_too_much(missing, slots, most) && looks::stops(made, looks, look, drawn);
+        Some(stops)
     }
 
     /// Makes a comparison ready for each treatment.

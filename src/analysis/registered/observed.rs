@@ -19,8 +19,24 @@ pub struct Observed {
     pub controls: Vec<ControlVerdicts>,
     /// What was executed of each arm, in the listed order.
     pub exposure: Vec<Exposure>,
-    /// The scheduled look that has ended the study, from 1.
-    pub stopped_at: Option<usize>,
+    /// The scheduled looks that were taken.
+    pub taken: Taken,
+}
+
+/// The scheduled looks that were taken during the study.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Taken {
+    /// How many.
+    pub looks: usize,
+    /// Whether the newest of them has ended the study.
+    pub stops: bool,
+}
+
+impl Taken {
+    /// Returns the look that has ended the study, from 1.
+    pub fn stopped_at(self) -> Option<usize> {
+        self.stops.then_some(self.looks)
+    }
 }
 
 /// What the runs of a control say.
@@ -96,7 +112,7 @@ impl Observed {
             tasks: self.tasks.clone(),
             slots: self.slots.iter().filter(is_open).cloned().collect(),
             controls: self.controls.clone(),
-            stopped_at: self.stopped_at,
+            taken: self.taken,
             exposure: self.exposure.clone(),
         }
     }

@@ -48,8 +48,9 @@ impl Seen {
             digest: rules.digest(),
             threads: NonZeroUsize::MIN,
         };
-        let Due { look, tasks } = self.due;
-        let stops = || registered.stops_at(&self.observed, usize::try_from(look).ok()?);
+        let Due { look, tasks, .. } = self.due;
+        let count = |number: u64| usize::try_from(number).ok();
+        let stops = || registered.stops_at(&self.observed, count(look)?, count(self.due.drawn)?);
         Some(Action::Look {
             look,
             tasks,
