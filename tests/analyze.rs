@@ -594,3 +594,18 @@ fn a_wrong_table_is_told_line_by_line() {
         insta::assert_snapshot!("analyze__wrong", told);
     });
 }
+
+/// Fieller's interval takes tasks for unrelated: beside clusters it is not shown.
+#[test]
+fn a_ratio_over_clusters_has_no_interval_that_knows_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let values = json!({ "a": [1.0, 2.0, 3.0, 5.0], "b": [1.5, 3.0, 4.0, 9.0], "clusters": ["x", "x", "y", "y"] });
+    let mut alone = values.clone();
+    alone.as_object_mut().unwrap().remove("clusters");
+    for (input, shown) in [(values, false), (alone, true)] {
+        fs::write(folder.path().join("n.json"), input.to_string()).unwrap();
+        let said = say(folder.path(), &["analyze", "--numeric", "n.json"]);
+        assert_eq!(said.code, Some(0), "{said:?}");
+        assert_eq!(said.out.contains("Fieller"), shown, "{}", said.out);
+    }
+}

@@ -141,7 +141,10 @@ pub fn numbers(cases: &Cases<PairResults>, alpha: f64) -> String {
         );
         wrapped(page, "answer", &text);
         let ratio = &effect.ratio;
-        let ends = ratio.intervals.as_ref().and_then(|ends| ends.fieller);
+        // These intervals know no clusters.
+        let single = effect.diff.clustered.is_none();
+        let ends = ratio.intervals.as_ref().filter(|_| single);
+        let ends = ends.map(|ends| format!(" ({}, Fieller)", interval(ends.fieller)));
         let typical = ratio.typical.as_ref();
         let logarithm = typical.and_then(|typical| typical.logarithm.as_ref());
         heading(
@@ -152,12 +155,14 @@ pub fn numbers(cases: &Cases<PairResults>, alpha: f64) -> String {
         line(
             page,
             "of the means",
-            &format!("{} ({}, Fieller)", number(ratio.ratio), interval(ends)),
+            &format!("{}{}", number(ratio.ratio), ends.unwrap_or_default()),
         );
+        let logarithm = logarithm.filter(|_| single);
+        let ends = logarithm.map(|logarithm| format!(" ({})", interval(logarithm.geo_ratio_ci)));
         let text = format!(
-            "{} ({})",
+            "{}{}",
             number(typical.and_then(|typical| typical.geo_ratio)),
-            interval(logarithm.and_then(|logarithm| logarithm.geo_ratio_ci))
+            ends.unwrap_or_default()
         );
         line(page, "of a typical task", &text);
         heading(page, "tasks", "quartiles");

@@ -184,14 +184,16 @@ fn numeric(page: &mut String, name: &str, measure: &MeasureResults) {
     ));
     let typical = effect.ratio.typical.as_ref();
     let typical = typical.and_then(|typical| typical.geo_ratio);
+    // Fieller's interval knows no clusters.
     let fieller = effect.ratio.intervals.as_ref();
-    let fieller = fieller.and_then(|ends| ends.fieller);
+    let fieller = fieller.filter(|_| effect.diff.clustered.is_none());
+    let fieller = fieller.map(|ends| format!(" ({})", interval(ends.fieller)));
     let text = format!(
-        "medians {} and {}; ratio of means {} ({}), of a typical task {}",
+        "medians {} and {}; ratio of means {}{}, of a typical task {}",
         number(effect.a.median),
         number(effect.b.median),
         number(effect.ratio.ratio),
-        interval(fieller),
+        fieller.unwrap_or_default(),
         number(typical),
     );
     page.push_str(&format!("    {text}\n"));
