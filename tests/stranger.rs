@@ -25,6 +25,7 @@ use engine_common::random::{Random, any_drafts, any_move, any_pause};
 use engine_common::{Draft, Move, World, sealed};
 use forger::Forgery;
 use kinds::{KINDS, three};
+use prereg::record::entry::Answer;
 use prereg::store::{Verification, verify};
 use tempfile::TempDir;
 
@@ -273,6 +274,13 @@ fn a_forged_record_is_named_as_its_export_is() {
     }
 }
 
+/// Returns the entries after the first in which something was granted: a refusal that is missing is missed by
+/// nobody.
+fn grants(history: &Forgery) -> Vec<u64> {
+    let granted = |seq: &u64| matches!(history.said(*seq).1, Answer::Granted(_));
+    (2..=history.last()).filter(granted).collect()
+}
+
 /// Plays a random history of a random study.
 fn random_history(random: &mut Random) -> Forgery {
     let drafts = any_drafts(random).map(Draft::of);
@@ -297,7 +305,7 @@ fn compare_on_random(histories: u64) {
         let mut random = Random(seed << 8 | 5);
         let history = random_history(&mut random);
         let mut gap = history.clone();
-        gap.remove(2 + random.below(history.entries.len() - 1) as u64);
+        gap.remove(*random.pick(&grants(&history)));
         for (mut forgery, sealed) in [(history.clone(), false), (history, true), (gap, false)] {
             let path = put(&folder, &forgery.exported(sealed));
             match (ours(&path), stranger(&path)) {
@@ -315,7 +323,7 @@ fn compare_on_random(histories: u64) {
         }
     }
     println!("random: {verified} verified, {found} diverged, {unsure} cannot be checked");
-    assert!(verified > histories as usize / 2 && found > histories as usize / 10);
+    assert!(verified > histories as usize / 2 && found > histories as usize / 8);
 }
 
 #[test]

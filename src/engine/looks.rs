@@ -12,7 +12,7 @@ use super::rules::Rules;
 use super::slice::{Looked, Slice};
 use crate::protocol::plan::Plan;
 
-pub use seen::{Seen, of_task, task};
+pub use seen::{Seen, SeenTask, of_task, task};
 
 /// A look that comes before the next start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

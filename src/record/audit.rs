@@ -16,7 +16,7 @@ use crate::engine::decide;
 use crate::engine::event::{Event, LaneId};
 use crate::engine::evolve;
 use crate::engine::facts::FactKey;
-use crate::engine::looks::{self, Due, Seen};
+use crate::engine::looks::{self, Due, Seen, SeenTask};
 use crate::engine::refusal::Refusal;
 use crate::engine::rules::Rules;
 use crate::engine::slice::{Slice, Standing};
@@ -285,32 +285,26 @@ impl<S: Shelf> Auditor<S> {
         let drawn =
             self.ask(|rules, slice| rules.map(|rules| rules.plan_of(slice, true).tasks()))?;
         let drawn = drawn.unwrap_or(0);
-        let mut seen = Seen::new(Due { look, tasks, drawn });
-        for place in 0..tasks {
-            let task = self.ask(|rules, slice| {
-                let rules = rules?;
-                Some(looks::of_task(rules, slice, place))
-            })?;
-            task.into_iter().for_each(|task| seen.add(task));
-            self.make_room().map_err(End::Fault)?;
-        }
-        match self.rules.as_ref().and_then(|rules| seen.take(rules)) {
+        let due = Due { look, tasks, drawn };
+        let Some(rules) = self.rules.take() else {
+            return Ok(());
+        };
+        let seen = Seen::of(due, |place| self.seen_task(&rules, place));
+        let again = seen.map(|seen| seen.take(&rules));
+        self.rules = Some(rules);
+        match again? {
             None => self.withheld += 1,
             Some(again) if again == *action => {}
-            Some(_) => {
-                let says = |stops: bool| if stops { "ends the study" } else { "goes on" };
-                let message = format!(
-                    "the record says that look {look} {}; its outcomes say that it {}",
-                    says(*stops),
-                    says(!stops)
-                );
-                return Err(End::Diverged(Divergence {
-                    rule: Some("/analysis/looks".into()),
-                    ..Divergence::new(Code::LookDiffers, seq, message)
-                }));
-            }
+            Some(_) => return Err(End::Diverged(look_differs(seq, look, *stops))),
         }
         Ok(())
+    }
+
+    /// Returns a task that a look sees, and holds no more rows for it than before.
+    fn seen_task(&mut self, rules: &Rules, place: u64) -> Result<SeenTask, End<S::Fault>> {
+        let seen = self.ask(|_, slice| looks::of_task(rules, slice, place))?;
+        self.make_room().map_err(End::Fault)?;
+        Ok(seen)
     }
 
     /// Refuses an entry that is not of its time.
@@ -434,6 +428,20 @@ fn follows(rules: Option<&Rules>, slice: &Slice, command: &Command, recorded: &A
             decide::could_follow(rules, slice, command, events)
         }
         _ => false,
+    }
+}
+
+/// Says what a look comes to, and what the record says it did.
+fn look_differs(seq: u64, look: u64, stops: bool) -> Divergence {
+    let does = |stops: bool| if stops { "ends the study" } else { "goes on" };
+    let message = format!(
+        "the record says that look {look} {}; its outcomes say that it {}",
+        does(stops),
+        does(!stops)
+    );
+    Divergence {
+        rule: Some("/analysis/looks".into()),
+        ..Divergence::new(Code::LookDiffers, seq, message)
     }
 }
 

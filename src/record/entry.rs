@@ -285,15 +285,6 @@ pub fn read_opened(body: &str) -> Result<(Registration, Vec<Value>), String> {
     Ok((opened.registration, opened.tasks))
 }
 
-/// Reads the text of the protocol that an `open` command put on the record.
-pub fn read_opened_text(body: &str) -> Result<String, String> {
-    #[derive(Deserialize)]
-    struct Opened {
-        text: String,
-    }
-    Ok(action_of::<Opened>(body)?.text)
-}
-
 /// Reads of a body no more than some of its action.
 fn action_of<A: DeserializeOwned>(body: &str) -> Result<A, String> {
     #[derive(Deserialize)]

@@ -269,26 +269,15 @@ pub fn run(
         // Nothing is live, and nothing of it is to be seen when this session has ended.
         supervisors.await_end();
     }
-    if matches!(end, End::Refused(_)) && is_over(store)? {
+    if matches!(end, End::Refused(_)) {
         // Refused where runs executed elsewhere are open: a later session ends the study.
-        store.write(|writer| {
-            writer
-                .apply(request("engine", Action::Conclude {}))
-                .map(drop)
-        })?;
+        store.write(|writer| writer.conclude())?;
     }
     match (unproven.first(), &end) {
         // Everything else was done; what it holds up, a person must say.
         (Some(run), End::Waiting) => Err(StepFault::Unproven(*run).into()),
         _ => Ok(end),
     }
-}
-
-/// Returns whether a rule has ended the study for good.
-fn is_over(store: &mut Store) -> Result<bool, Fault> {
-    let conclude = Action::Conclude {};
-    let ruling = store.write(|writer| writer.foresee("engine", &conclude))?;
-    Ok(ruling.is_ok_and(|events| !events.is_empty()))
 }
 
 /// Returns how everything that a session executes is executed.

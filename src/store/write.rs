@@ -22,6 +22,8 @@ use crate::record::entry::{self, Answer, Head};
 use crate::record::version;
 use crate::units::{Digest, Micros, RunId, Time};
 
+/// Who acts where the registration alone decides.
+const ENGINE: &str = "engine";
 /// How many digits of a made up key are random for the process.
 const PROCESS_DIGITS: usize = 24;
 /// How many digits of it, or more, are counted.
@@ -38,6 +40,18 @@ pub struct Request {
     pub expects: Option<u64>,
     /// What.
     pub action: Action,
+}
+
+impl Request {
+    /// Returns what the engine itself asks for.
+    pub fn of_engine(action: Action) -> Self {
+        Self {
+            actor: ENGINE.to_owned(),
+            key: None,
+            expects: None,
+            action,
+        }
+    }
 }
 
 /// What came of a request.
@@ -219,7 +233,7 @@ impl Writer<'_> {
         for run in &expired {
             let expiry = Command {
                 clock: Clock::default(),
-                actor: "engine".to_owned(),
+                actor: ENGINE.to_owned(),
                 key: self.salts.key(),
                 action: Action::Expire { run: *run },
                 ..command.clone()
@@ -260,12 +274,7 @@ impl Writer<'_> {
         match ruled {
             Ok((rules, due)) => {
                 let action = self.computed(&rules, due)?;
-                self.apply(Request {
-                    actor: "engine".to_owned(),
-                    key: None,
-                    expects: None,
-                    action,
-                })
+                self.apply(Request::of_engine(action))
             }
             Err(refusal) => Ok(Response {
                 seq: None,
@@ -279,14 +288,23 @@ impl Writer<'_> {
 
     /// Computes what a look comes to.
     fn computed(&mut self, rules: &Rules, due: Due) -> Result<Action> {
-        let mut seen = Seen::new(due);
-        for task in 0..due.tasks {
-            seen.add(self.ask(|slice| looks::of_task(rules, slice, task))?);
-        }
+        let seen = Seen::of(due, |task| {
+            self.ask(|slice| looks::of_task(rules, slice, task))
+        })?;
         seen.take(rules).ok_or_else(|| Fault::Row {
             row: format!("outcomes at look {}", due.look),
             message: "the record does not have them".to_owned(),
         })
+    }
+
+    /// Ends the study if a rule has and no run is open; says whether it has ended. Otherwise nothing is recorded.
+    pub fn conclude(&mut self) -> Result<bool> {
+        let request = Request::of_engine(Action::Conclude {});
+        let foreseen = self.foresee(&request.actor, &request.action)?;
+        if foreseen.is_ok_and(|events| !events.is_empty()) {
+            self.apply(request)?;
+        }
+        Ok(self.standing().has_ended())
     }
 
     /// Says which pilot slot may start next, in the order of the pilot plan.

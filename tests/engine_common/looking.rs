@@ -1,5 +1,6 @@
 //! Looks: an analysis that one task can decide, and the look that is due.
 
+use std::convert::Infallible;
 use std::num::NonZeroU32;
 
 use prereg::engine::command::Action;
@@ -61,10 +62,8 @@ pub fn is_due(world: &World<'_>) -> bool {
 pub fn due(world: &World<'_>) -> Option<Move> {
     let rules = world.rules()?;
     let due = looks::due(rules, &world.slice).ok()?;
-    let mut seen = Seen::new(due);
-    for task in 0..due.tasks {
-        seen.add(looks::of_task(rules, &world.slice, task));
-    }
+    let of_task = |task| Ok::<_, Infallible>(looks::of_task(rules, &world.slice, task));
+    let seen = Seen::of(due, of_task).ok()?;
     match seen.take(rules)? {
         Action::Look { look, tasks, stops } => Some(Move::Look(look, tasks, stops)),
         _ => None,

@@ -22,21 +22,24 @@ pub struct Seen {
     withheld: bool,
 }
 
+/// A task that a look sees: the task, its slots, and whether outcomes of them are withheld.
+pub type SeenTask = (observed::Task, Vec<Slot>, bool);
+
 impl Seen {
-    /// Begins to look.
-    pub fn new(due: Due) -> Self {
-        Self {
+    /// Looks at each task of a look; `of_task` finds one by its place in the draw.
+    pub fn of<E>(due: Due, of_task: impl FnMut(u64) -> Result<SeenTask, E>) -> Result<Self, E> {
+        let mut seen = Self {
             due,
             observed: Observed::default(),
             withheld: false,
+        };
+        for found in (0..due.tasks).map(of_task) {
+            let (task, slots, withheld) = found?;
+            seen.observed.tasks.push(task);
+            seen.observed.slots.extend(slots);
+            seen.withheld |= withheld;
         }
-    }
-
-    /// Takes a task of the look, which `of_task` has found.
-    pub fn add(&mut self, (task, slots, withheld): (observed::Task, Vec<Slot>, bool)) {
-        self.observed.tasks.push(task);
-        self.observed.slots.extend(slots);
-        self.withheld |= withheld;
+        Ok(seen)
     }
 
     /// Computes what the look comes to; none where outcomes are withheld.
@@ -59,8 +62,8 @@ impl Seen {
     }
 }
 
-/// Returns a task by its place in the draw, its slots, and whether outcomes of them are withheld.
-pub fn of_task(rules: &Rules, slice: &Slice, place: u64) -> (observed::Task, Vec<Slot>, bool) {
+/// Returns a task by its place in the draw.
+pub fn of_task(rules: &Rules, slice: &Slice, place: u64) -> SeenTask {
     let analysis = rules.protocol().analysis.as_ref();
     let task = analysis.map(|analysis| task(rules, slice, analysis, place));
     let plan = rules.plan_of(slice, true);

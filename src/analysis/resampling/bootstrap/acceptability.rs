@@ -72,7 +72,8 @@ fn curve(worths: &[f64]) -> Vec<f64> {
     let most = above.fold(0.0, f64::max) * 10.0;
     if least > 0.0 && least <= most && most.is_finite() {
         let decade = |worth: f64| libm::log10(worth).floor() as i32;
-        for exponent in decade(least)..=decade(most) {
+        // A logarithm that is rounded down stands in the decade before.
+        for exponent in decade(least)..=decade(most) + 1 {
             let steps = [1, 2, 5].map(|digit| format!("{digit}e{exponent}").parse::<f64>());
             let steps = steps.into_iter().flatten();
             points.extend(steps.filter(|step| (least..=most).contains(step)));
@@ -96,7 +97,9 @@ mod tests {
             ]
         );
         assert_eq!(curve(&[0.0]), [0.0]);
-        // Of worths that doubles hardly tell apart, too.
-        assert!(curve(&[1e-320]).is_sorted());
+        assert_eq!(
+            curve(&[1e-320]),
+            [0.0, 1e-321, 2e-321, 5e-321, 1e-320, 2e-320, 5e-320, 1e-319]
+        );
     }
 }
