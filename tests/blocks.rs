@@ -66,7 +66,7 @@ impl Study {
             action,
         };
         let events = decide::decide(Some(&self.rules), &self.slice, &command).unwrap();
-        let nothing = |_: &mut Slice, _| Ok::<_, Infallible>(());
+        let nothing = |_: &mut Slice, _| Ok::<_, Infallible>(false);
         let Ok(was_there) = totals::apply(
             Some(&self.rules),
             &mut self.slice,

@@ -618,19 +618,21 @@ impl Slice {
         self.runs.len() + self.lanes.len() + self.facts.len()
     }
 
-    /// Asks a question until nothing is missing to answer it; `load` brings what is.
+    /// Asks a question until nothing is missing to answer it; `load` brings what is, and says whether
+    /// there was any of it.
+    ///
+    /// What is missing looks as if it did not exist: where it does not, the answer stands.
     pub fn ask<T, E>(
         &mut self,
         question: impl Fn(&Self) -> T,
-        load: &mut impl FnMut(&mut Self, Missing) -> Result<(), E>,
+        load: &mut impl FnMut(&mut Self, Missing) -> Result<bool, E>,
     ) -> Result<T, E> {
         loop {
             let answer = question(self);
             let missing = self.missing();
-            if missing.is_empty() {
+            if missing.is_empty() || !load(self, missing)? {
                 return Ok(answer);
             }
-            load(self, missing)?;
         }
     }
 

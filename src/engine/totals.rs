@@ -116,7 +116,7 @@ pub fn apply<E>(
     slice: &mut Slice,
     command: &Command,
     events: &[Event],
-    mut load: impl FnMut(&mut Slice, Missing) -> Result<(), E>,
+    mut load: impl FnMut(&mut Slice, Missing) -> Result<bool, E>,
 ) -> Result<bool, E> {
     let touched = slice.ask(|slice| touched(rules, slice, events), &mut load)?;
     evolve::apply(slice, command, events);

@@ -55,26 +55,30 @@ pub(super) fn take_back<S: Shelf>(
     slice: &mut Slice,
     missing: Missing,
     shelf: &mut S,
-) -> Result<(), S::Fault> {
+) -> Result<bool, S::Fault> {
+    let mut found = false;
     for run in missing.runs {
         if let Some(place) = slice.away.run(run) {
+            found = true;
             slice.runs.insert(run, Some(get(shelf, place)?));
             slice.away.set_run(run, None);
         }
     }
     for id in missing.lanes {
         if let Some(place) = slice.away.lane(id) {
+            found = true;
             slice.hold_lane(id, get(shelf, place)?);
             slice.away.set_lane(id, None);
         }
     }
     for key in missing.facts {
         if let Some(place) = slice.away.fact(&key) {
+            found = true;
             slice.facts.insert(key.clone(), Some(get(shelf, place)?));
             slice.away.set_fact(key, None);
         }
     }
-    Ok(())
+    Ok(found)
 }
 
 /// Returns a run as it is kept, if there is such a run.

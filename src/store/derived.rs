@@ -4,6 +4,7 @@
 //! spares each commit most of its pages. Whoever opens a record whose rows lag folds the entries
 //! that are missing, so nobody ever sees them lag, and a killed session loses nothing.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rusqlite::Connection;
@@ -176,56 +177,66 @@ impl Derived {
     }
 }
 
-/// Loads what is missing.
-fn load(connection: &Connection, slice: &mut Slice, missing: Missing) -> Result<()> {
+/// Loads what is missing; returns whether there was any of it.
+fn load(connection: &Connection, slice: &mut Slice, missing: Missing) -> Result<bool> {
+    let mut found = false;
     for cell in missing.cells {
         let saved = rows::cell(connection, &cell)?;
         let runs = slice.runs.values().flatten();
         let unsaved = runs.filter(|run| run.is_counted() && run.cell() == cell);
-        let runs = saved
+        let runs: BTreeSet<RunId> = saved
             .into_iter()
             .chain(unsaved.map(|run| run.run))
             .collect();
+        found |= !runs.is_empty();
         slice.cells.insert(cell, runs);
     }
     for window in missing.stops {
         let saved = rows::error_stops(connection, window)?;
         let runs = slice.runs.values().flatten();
         let unsaved = runs.filter(|run| run.stopped_in() == Some(window));
-        let runs = saved
+        let runs: BTreeSet<RunId> = saved
             .into_iter()
             .chain(unsaved.map(|run| run.run))
             .collect();
+        found |= !runs.is_empty();
         slice.stops.insert(window, runs);
     }
     for run in missing.runs {
         let row = rows::run(connection, run)?;
+        found |= row.is_some();
         slice.runs.insert(run, row);
     }
     for id in missing.lanes {
         match rows::lane(connection, id)? {
-            Some(lane) => slice.hold_lane(id, lane),
+            Some(lane) => {
+                found = true;
+                slice.hold_lane(id, lane);
+            }
             None => drop(slice.lanes.insert(id, None)),
         }
     }
     for key in missing.facts {
         let fact = rows::fact(connection, &key)?;
+        found |= fact.is_some();
         slice.facts.insert(key, fact);
     }
     for key in missing.tasks {
         let task = frames::framed(connection, slice.standing.draft, &key)?;
+        found |= task.is_some();
         slice.tasks.insert(key, task);
     }
     for (span, side) in missing.spans {
         let beside = rows::span_beside(connection, span, side)?;
+        found |= beside.is_some();
         slice.spans.extend(beside);
         slice.spans_looked_up.insert((span, side));
     }
     for lookup in missing.ready {
-        rows::load_ready(connection, slice, lookup)?;
+        found |= rows::load_ready(connection, slice, lookup)?;
         slice.looked_up.insert(lookup);
     }
-    Ok(())
+    Ok(found)
 }
 
 /// Saves the draft that a command opened, if it opened one.

@@ -389,12 +389,12 @@ pub(super) fn each_lane<E: From<Fault>>(
 }
 
 /// Puts into a slice the first lane of a stage that may start, after some turn, and that the slice has
-/// not touched.
+/// not touched; returns whether there is one.
 pub(super) fn load_ready(
     connection: &Connection,
     slice: &mut Slice,
     (place, after): Lookup,
-) -> Result<()> {
+) -> Result<bool> {
     let mut statement = connection.prepare_cached(
         "SELECT number, facts FROM lanes
          WHERE ready IS NOT NULL AND stage = ?1 AND ready > ?2 ORDER BY ready",
@@ -406,10 +406,10 @@ pub(super) fn load_ready(
         if !slice.lanes.contains_key(&id) {
             let facts: String = row.get(1)?;
             slice.hold_lane(id, read("a lane", &facts)?);
-            return Ok(());
+            return Ok(true);
         }
     }
-    Ok(())
+    Ok(false)
 }
 
 pub(super) fn columns_differ(row: String) -> Fault {

@@ -147,7 +147,7 @@ impl<'d> World<'d> {
             Ok(events) if events.is_empty() => return ruling,
             Err(refusal) if !refusal.is_recorded() => return ruling,
             Ok(events) => {
-                let nothing = |_: &mut Slice, _| Ok::<_, Infallible>(());
+                let nothing = |_: &mut Slice, _| Ok::<_, Infallible>(false);
                 let Ok(was_there) =
                     totals::apply(self.rules(), &mut self.slice, command, events, nothing);
                 assert!(was_there);

@@ -250,7 +250,7 @@ impl Past {
         }
         match entry::unseal(entry).unwrap() {
             (command, Answer::Granted(events)) => {
-                let nothing = |_: &mut Slice, _| Ok::<_, Infallible>(());
+                let nothing = |_: &mut Slice, _| Ok::<_, Infallible>(false);
                 let Ok(was_there) = totals::apply(
                     self.rules.as_ref(),
                     &mut self.slice,

@@ -54,10 +54,8 @@ impl Part {
             Err(refusal) if !refusal.is_recorded() => {}
             Ok(events) => {
                 let Self { disk, held } = self;
-                let load = |held: &mut Slice, missing| {
-                    load(disk, held, missing);
-                    Ok::<_, Infallible>(())
-                };
+                let load =
+                    |held: &mut Slice, missing| Ok::<_, Infallible>(load(disk, held, missing));
                 let Ok(was_there) = totals::apply(rules, held, command, events, load);
                 assert!(
                     was_there,
@@ -75,8 +73,7 @@ impl Part {
         self.held.spans_looked_up.clear();
         let Self { disk, held } = self;
         let Ok(answer) = held.ask(question, &mut |held, missing| {
-            load(disk, held, missing);
-            Ok::<_, Infallible>(())
+            Ok::<_, Infallible>(load(disk, held, missing))
         });
         answer
     }
@@ -99,13 +96,15 @@ impl Part {
     }
 }
 
-/// Loads what is missing, as it is on the disk.
-fn load(disk: &Slice, held: &mut Slice, missing: Missing) {
+/// Loads what is missing, as it is on the disk; says whether there was any of it.
+fn load(disk: &Slice, held: &mut Slice, missing: Missing) -> bool {
+    let mut found = false;
     for cell in missing.cells {
         let newer = held.runs.values().flatten();
         let newer = newer.filter(|run| run.is_counted() && run.cell() == cell);
         let mut runs = disk.cells.get(&cell).cloned().unwrap_or_default();
         runs.extend(newer.map(|run| run.run));
+        found |= !runs.is_empty();
         held.cells.insert(cell, runs);
     }
     for window in missing.stops {
@@ -113,14 +112,20 @@ fn load(disk: &Slice, held: &mut Slice, missing: Missing) {
         let newer = newer.filter(|run| run.stopped_in() == Some(window));
         let mut runs = disk.stops.get(&window).cloned().unwrap_or_default();
         runs.extend(newer.map(|run| run.run));
+        found |= !runs.is_empty();
         held.stops.insert(window, runs);
     }
     for run in missing.runs {
-        held.runs.insert(run, disk.run(run).cloned());
+        let row = disk.run(run).cloned();
+        found |= row.is_some();
+        held.runs.insert(run, row);
     }
     for id in missing.lanes {
         match disk.lane(id) {
-            Some(lane) => held.hold_lane(id, lane.clone()),
+            Some(lane) => {
+                found = true;
+                held.hold_lane(id, lane.clone());
+            }
             None => {
                 held.lanes.insert(id, None);
             }
@@ -128,25 +133,32 @@ fn load(disk: &Slice, held: &mut Slice, missing: Missing) {
     }
     for key in missing.facts {
         let fact = disk.fact(&key).cloned();
+        found |= fact.is_some();
         held.facts.insert(key, fact);
     }
     for (span, side) in missing.spans {
         let beside = disk.span_beside(span, side);
+        found |= beside.is_some();
         held.spans.extend(beside);
         held.spans_looked_up.insert((span, side));
     }
     for lookup in missing.ready {
-        load_ready(disk, held, lookup);
+        found |= load_ready(disk, held, lookup);
         held.looked_up.insert(lookup);
     }
+    found
 }
 
 /// Loads the first lane of a stage after some turn that the transaction has not touched.
-fn load_ready(disk: &Slice, held: &mut Slice, (stage, after): Lookup) {
+fn load_ready(disk: &Slice, held: &mut Slice, (stage, after): Lookup) -> bool {
     let of_stage = |turn: &Turn| turn.stage == stage && Some(*turn) > after;
     let mut ready = disk.ready.iter();
     let found = ready.find(|(turn, id)| of_stage(turn) && !held.lanes.contains_key(id));
-    if let Some((id, lane)) = found.and_then(|(_, id)| Some((*id, disk.lane(*id)?))) {
-        held.hold_lane(id, lane.clone());
+    match found.and_then(|(_, id)| Some((*id, disk.lane(*id)?))) {
+        Some((id, lane)) => {
+            held.hold_lane(id, lane.clone());
+            true
+        }
+        None => false,
     }
 }
