@@ -86,8 +86,10 @@ struct Memory {
 impl Shelf for Memory {
     type Fault = String;
 
-    fn put(&mut self, bytes: &[u8]) -> Result<u64, String> {
-        self.rows.push(bytes.to_owned());
+    fn put(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Result<u64, String> {
+        let mut bytes = Vec::new();
+        write(&mut bytes);
+        self.rows.push(bytes);
         self.away.set(self.away.get() + 1);
         Ok(self.rows.len() as u64 - 1)
     }
@@ -107,7 +109,7 @@ type Shelved = Auditor<Memory>;
 fn audited(mut auditor: Shelved, entries: &[Entry], whole: bool) -> Result<Shelved, Divergence> {
     for entry in entries {
         let read = reading::read(entry.text(), &auditor.head().digest, whole);
-        auditor.follow(read).map_err(|end| match end {
+        auditor.follow(read, &entry.body).map_err(|end| match end {
             End::Diverged(divergence) => divergence,
             End::Fault(message) => panic!("{message}"),
         })?;

@@ -109,7 +109,7 @@ fn slots<'a>(rules: &'a Rules, slice: &Slice, plan: &'a Plan) -> Slots<'a> {
             slots.add(&Row::Lane(*id, lane.clone()));
         }
     }
-    for run in slice.runs.values().flatten() {
+    for run in slice.runs.values().filter_map(Option::as_deref) {
         slots.seat(&Seated::from(run));
     }
     slots
@@ -119,7 +119,7 @@ fn slots<'a>(rules: &'a Rules, slice: &Slice, plan: &'a Plan) -> Slots<'a> {
 fn reruns(slice: &Slice) -> u64 {
     let mut tried = BTreeSet::new();
     let mut reruns = 0;
-    for run in slice.runs.values().flatten() {
+    for run in slice.runs.values().filter_map(Option::as_deref) {
         let Some(place) = run.place.filter(|place| place.lane.is_registered()) else {
             continue;
         };
@@ -138,7 +138,7 @@ fn reruns(slice: &Slice) -> u64 {
 fn assert_controls_agree(rules: &Rules, slice: &Slice, tally: &Tally) {
     for (control, found) in rules.protocol().controls.iter().zip(&tally.controls) {
         let mut results: BTreeMap<&str, Option<bool>> = BTreeMap::new();
-        let runs = slice.runs.values().flatten();
+        let runs = slice.runs.values().filter_map(Option::as_deref);
         for run in runs.filter(|run| run.arm == control.id && run.is_closed()) {
             let outcomes = run.outcomes.as_ref();
             let value = outcomes.and_then(|outcomes| outcomes.get(&control.outcome)?.as_bool());
@@ -195,7 +195,7 @@ fn counted(tally: &Tally) -> Counted {
 
 /// Counts the slots of an order by counts from all runs, window by window and slot by slot.
 fn naive(design: &Design, slice: &Slice) -> Counted {
-    let runs: Vec<&Run> = slice.runs.values().flatten().collect();
+    let runs: Vec<&Run> = slice.runs.values().filter_map(Option::as_deref).collect();
     let mut found = Counted::default();
     for arm in design.arm_ids() {
         found.resolved.insert(arm.clone(), 0);
@@ -313,7 +313,12 @@ fn the_tally_of_an_order_by_counts_is_a_naive_count() {
                 "after {wanted:?} under {design:?}"
             );
             reruns += tally.reruns;
-            let runs: Vec<&Run> = world.slice.runs.values().flatten().collect();
+            let runs: Vec<&Run> = world
+                .slice
+                .runs
+                .values()
+                .filter_map(Option::as_deref)
+                .collect();
             taken_out += runs
                 .iter()
                 .filter(|run| is_taken_out(&design, &runs, run))

@@ -113,16 +113,17 @@ fn count(plan: &Plan) -> u64 {
 
 /// Returns whether a block is complete, by its lanes alone.
 pub(super) fn is_whole(rules: &Rules, slice: &Slice, plan: &Plan, block: u64) -> bool {
-    let slots = plan.slots_of_block(block);
+    let positions = plan.positions_of_block(block);
     match rules.protocol().allocation.by {
         // The last one first: while it has not ended, nothing else is looked at.
-        OrderBy::Plan => slots
+        OrderBy::Plan => positions
             .iter()
             .rev()
-            .all(|slot| outage::has_ended(slice, plan, slot)),
+            .all(|position| outage::has_ended(slice, plan, &plan.slot(*position))),
         OrderBy::Counts => {
             let lane = slice.lane(LaneId::registered(block));
-            is_complete(lane.map_or(0, |lane| lane.ended), slots.len() as u64)
+            let ended = lane.map_or(0, |lane| lane.ended);
+            is_complete(ended, positions.len() as u64)
         }
     }
 }

@@ -78,7 +78,7 @@ pub fn decide(rules: Option<&Rules>, slice: &Slice, command: &Command) -> Ruling
                 let task = rules.task_in(slice, &run.task);
                 scoring::verdict(rules, task.as_deref(), run, evidence.as_ref())
             };
-            let known = evidence.as_ref().map(evidence_digest);
+            let known = || evidence.as_ref().map(evidence_digest);
             score(rules, slice, *run, *diff, known, verdict)
         }
         Action::Close { run, cause, .. } => close(rules, slice, *run, *cause),
@@ -259,7 +259,7 @@ pub fn could_follow(rules: &Rules, slice: &Slice, command: &Command, events: &[E
         Some(Event::Unjudged { cause, .. }) if is_of_evidence(*cause) => Verdict::Unjudged(*cause),
         _ => return false,
     };
-    let given = score(rules, slice, run, None, None, |_| verdict);
+    let given = score(rules, slice, run, None, || None, |_| verdict);
     let given = durations::noted(rules, slice, command.at, given);
     given.is_ok_and(|given| entry_of(&given) == entry_of(events))
 }

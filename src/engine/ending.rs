@@ -183,17 +183,17 @@ fn follows(rules: &Rules, run: &Run, attempts: u32) -> bool {
     fate.is_some_and(|fate| attempts::follows(rule, attempts, fate))
 }
 
-/// Scores a run; `known` is the digest of what it is scored from, if anything.
+/// Scores a run; `known` digests what it is scored from, if anything.
 pub(super) fn score(
     rules: &Rules,
     slice: &Slice,
     run: RunId,
     diff: Option<Digest>,
-    known: Option<Digest>,
+    known: impl FnOnce() -> Option<Digest>,
     verdict: impl FnOnce(&Run) -> Verdict,
 ) -> Ruling {
     let scored = self::known(slice, run)?;
-    if scored.is_closed() && scored.evidence.is_some() && scored.evidence == known {
+    if scored.is_closed() && scored.evidence.is_some() && scored.evidence == known() {
         return Ok(Vec::new());
     }
     let ended = open_run(slice, run)?;

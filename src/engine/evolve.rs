@@ -154,29 +154,31 @@ pub fn evolve(slice: &mut Slice, at: Time, event: &Event) {
             attempts,
             reopened,
         } => {
-            let Some(mut again) = slice.lane(*lane).cloned() else {
+            if slice.lane(*lane).is_none() {
                 return;
-            };
-            if *reopened {
-                again.again.insert(*position, *attempts);
-                if lane.is_registered() {
-                    slots_ended(slice, *stage, -1);
-                }
-            } else if let Some(known) = again.again.get_mut(position) {
-                *known = *attempts;
-            } else {
-                again.attempts = *attempts;
             }
-            slice.set_lane(*lane, again);
+            if *reopened && lane.is_registered() {
+                slots_ended(slice, *stage, -1);
+            }
+            slice.change_lane(*lane, |lane| {
+                if *reopened {
+                    lane.again.insert(*position, *attempts);
+                } else if let Some(known) = lane.again.get_mut(position) {
+                    *known = *attempts;
+                } else {
+                    lane.attempts = *attempts;
+                }
+            });
         }
         Event::Counted { lane, ended, all } => {
-            let Some(mut counted) = slice.lane(*lane).cloned() else {
+            let Some(before) = slice.lane(*lane).map(|lane| lane.ended) else {
                 return;
             };
-            slots_ended(slice, 0, signed(*ended) - signed(counted.ended));
-            counted.ended = *ended;
-            counted.next = (!all).then_some(lane.number);
-            slice.set_lane(*lane, counted);
+            slots_ended(slice, 0, signed(*ended) - signed(before));
+            slice.change_lane(*lane, |counted| {
+                counted.ended = *ended;
+                counted.next = (!all).then_some(lane.number);
+            });
         }
         Event::Spent {
             budget,
@@ -237,26 +239,22 @@ pub fn evolve(slice: &mut Slice, at: Time, event: &Event) {
             slice.set_fact(FactKey::Anchor(*said), Fact::Published);
         }
         Event::SlotEnded { lane, next, again } => {
-            let Some(mut ended) = slice.lane(*lane).cloned() else {
+            let Some(stage) = slice.lane(*lane).map(|lane| lane.stage) else {
                 return;
             };
             if lane.is_registered() {
-                slots_ended(slice, ended.stage, 1);
+                slots_ended(slice, stage, 1);
             }
-            match again {
-                Some(position) => drop(ended.again.remove(position)),
-                None => ended.attempts = 0,
-            }
-            ended.next = *next;
-            ended.open = None;
-            slice.set_lane(*lane, ended);
+            slice.change_lane(*lane, |ended| {
+                match again {
+                    Some(position) => drop(ended.again.remove(position)),
+                    None => ended.attempts = 0,
+                }
+                ended.next = *next;
+                ended.open = None;
+            });
         }
-        Event::SlotWaits { lane } => {
-            if let Some(waiting) = slice.lane(*lane).cloned() {
-                let open = None;
-                slice.set_lane(*lane, Lane { open, ..waiting });
-            }
-        }
+        Event::SlotWaits { lane } => slice.change_lane(*lane, |lane| lane.open = None),
         Event::Completed {} => slice.standing.completed = Some(at),
         Event::Breaker { failures, open } => {
             slice.standing.breaker = Breaker {
@@ -334,30 +332,39 @@ fn started(slice: &mut Slice, at: Time, event: &Event) {
 /// Gives a run its place in its lane, which is opened if nothing started there before.
 fn take_place(slice: &mut Slice, run: RunId, place: &Place, skipped: u64) {
     let id = place.lane;
-    let known = slice.lane(id).cloned();
+    let is_opened = slice.lane(id).is_some();
     if id.is_registered() {
         slice.standing.slots_open += 1;
-        if known.is_none() {
+        if !is_opened {
             let stage = progress(slice, place.stage);
             stage.lanes_opened = stage.lanes_opened.saturating_add(1).saturating_add(skipped);
         }
     }
-    let mut lane = known.unwrap_or_default();
+    if is_opened {
+        return slice.change_lane(id, |lane| take_up(lane, run, place));
+    }
+    let mut lane = Lane::default();
+    take_up(&mut lane, run, place);
+    slice.set_lane(id, lane);
+}
+
+/// Notes in a lane that a run was started there.
+fn take_up(lane: &mut Lane, run: RunId, place: &Place) {
     lane.stage = place.stage;
     if place.by_counts {
-        lane.next = Some(id.number).filter(|_| lane.next.is_some() || lane.ended == 0);
-    } else {
-        lane.runs.push(run);
-        lane.open = Some(run);
-        match lane.again.get_mut(&place.position) {
-            Some(attempts) => *attempts = place.attempt,
-            None => {
-                lane.next = Some(place.position);
-                lane.attempts = place.attempt;
-            }
+        let next = Some(place.lane.number);
+        lane.next = next.filter(|_| lane.next.is_some() || lane.ended == 0);
+        return;
+    }
+    lane.runs.push(run);
+    lane.open = Some(run);
+    match lane.again.get_mut(&place.position) {
+        Some(attempts) => *attempts = place.attempt,
+        None => {
+            lane.next = Some(place.position);
+            lane.attempts = place.attempt;
         }
     }
-    slice.set_lane(id, lane);
 }
 
 fn block_voided(slice: &mut Slice, event: &Event) {
@@ -407,12 +414,8 @@ fn voided(slice: &mut Slice, at: Time, run: RunId) {
         counts.void += 1;
     });
     let Some(place) = place else { return };
-    let Some(mut lane) = slice.lane(place.lane).cloned() else {
-        return;
-    };
-    if lane.open == Some(run) {
-        lane.open = None;
-        slice.set_lane(place.lane, lane);
+    if slice.lane(place.lane).and_then(|lane| lane.open) == Some(run) {
+        slice.change_lane(place.lane, |lane| lane.open = None);
     }
 }
 
@@ -463,9 +466,10 @@ fn know(slice: &mut Slice, task: &str, change: impl FnOnce(&mut Known)) {
 
 /// Notes what a run says of the settings of its arm; what it does not say stays as it was seen before.
 fn saw(slice: &mut Slice, run: RunId, used: &Settings) {
-    let Some(arm) = slice.run(run).map(|run| run.arm.clone()) else {
+    let Some(arm) = slice.run(run).filter(|_| !used.is_empty()) else {
         return;
     };
+    let arm = arm.arm.clone();
     for (name, value) in used.iter().filter(|(_, value)| !value.is_null()) {
         let value = value.clone();
         let of_arm = slice.standing.used.entry(arm.clone()).or_default();
@@ -477,10 +481,17 @@ fn saw(slice: &mut Slice, run: RunId, used: &Settings) {
 }
 
 fn count(slice: &mut Slice, run: RunId, add: impl FnOnce(&mut Counts)) {
-    let Some(run) = slice.run(run) else { return };
+    // The row is there: what changed it before has looked for it.
+    let Some(Some(run)) = slice.runs.get(&run) else {
+        return;
+    };
     if run.place.is_none_or(|place| place.lane.is_registered()) {
-        let arm = run.arm.clone();
-        add(slice.standing.arms.entry(arm).or_default());
+        let arms = &mut slice.standing.arms;
+        // Looked for first: nearly always there, it needs no copy of the arm's name.
+        match arms.get_mut(&run.arm) {
+            Some(counts) => add(counts),
+            None => add(arms.entry(run.arm.clone()).or_default()),
+        }
     }
 }
 

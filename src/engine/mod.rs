@@ -13,7 +13,8 @@
 //! (what people report). The guards of a start stand in `guards`, the orders in `lanes` (by plan) and `counts`, voids in
 //! `outage`, growing studies in `tasks`, what is spent in `spending`, how long blocks took in
 //! `durations`, how far they have come in `blocks`, what all that amounts to in `totals` (whose sums
-//! are `exact`), scheduled looks in `looks`, where the tasks are in `frame`; `observation` reads an arm's own output.
+//! are `exact`), scheduled looks in `looks`, where the tasks are in `frame`; `observation` reads an arm's own output,
+//! and `reads` is what expressions are given of a run.
 //!
 //! The rules that need no slice stand by themselves: who may write (`actors`), what follows an attempt
 //! (`attempts`), how long to wait (`backoff`), what may be spent (`budget`), when readings let starts
@@ -55,6 +56,7 @@ pub mod observation;
 pub mod outage;
 pub mod preflight;
 pub mod probes;
+mod reads;
 pub mod refusal;
 pub mod rehearsal;
 pub mod rules;

@@ -10,7 +10,7 @@ use super::budget::Cost;
 use super::command::{Cause, Ending, Execution};
 use super::conditions;
 use super::event::Event;
-use super::scoring;
+use super::reads::{self, Reads};
 use super::settings::Settings;
 use super::slice::Run;
 use crate::protocol::expression::{Answer, Expression, Scope};
@@ -27,6 +27,8 @@ pub struct Observer {
     /// Whether an ending counts as an error in its window.
     error: Option<Expression>,
     readings: Vec<Reading>,
+    /// What all these read.
+    reads: Reads,
 }
 
 /// What rules may decide by once a run has ended.
@@ -94,15 +96,21 @@ impl Observer {
         let cost = observation.and_then(|observation| observation.cost.as_deref());
         let error = protocol.outage.as_ref().map(|outage| outage.error.as_str());
         let effective = observation.iter().flat_map(|one| &one.effective);
-        let effective = effective
+        let effective: BTreeMap<String, Expression> = effective
             .map(|(name, text)| Ok((name.clone(), Expression::compile(text, &scope)?)))
             .collect::<Result<_, String>>()?;
+        let error_stop = compile(error_stop).transpose()?;
+        let cost = compile(cost).transpose()?;
+        let error = compile(error).transpose()?;
+        let all = effective.values().chain(&error_stop).chain(&cost);
+        let reads = Reads::of(all.chain(&error));
         let readings = protocol.readings.iter();
         Ok(Self {
             effective,
-            error_stop: compile(error_stop).transpose()?,
-            cost: compile(cost).transpose()?,
-            error: compile(error).transpose()?,
+            error_stop,
+            cost,
+            error,
+            reads,
             readings: readings
                 .filter(|reading| reading.from == ReadingFrom::Observation)
                 .cloned()
@@ -146,7 +154,7 @@ impl Observer {
         ended.error_stop = ending.error_stop;
         let observed = execution.and_then(|execution| execution.observed.as_ref());
         let mut bindings = Map::new();
-        bindings.insert("run".to_owned(), scoring::facts(&ended));
+        bindings.insert("run".to_owned(), reads::facts(&ended, &self.reads));
         bindings.extend(task.map(|task| ("task".to_owned(), task.fields.clone())));
         bindings.extend(observed.map(|observed| ("observed".to_owned(), observed.clone())));
         let flag = |expression: &Expression, bindings: &Map<String, Value>| match expression
@@ -159,7 +167,7 @@ impl Observer {
         let said = said.and_then(|expression| flag(expression, &bindings));
         let error_stop = said.or(ending.error_stop);
         ended.error_stop = error_stop;
-        bindings.insert("run".to_owned(), scoring::facts(&ended));
+        bindings.insert("run".to_owned(), reads::facts(&ended, &self.reads));
         let error = self.error.as_ref();
         let cost = match self.cost.as_ref().map(|cost| cost.evaluate(&bindings)) {
             Some(Ok(Answer::Known(cost))) => Cost::of(Some(&cost)),

@@ -285,7 +285,7 @@ impl<'r> Rehearsal<'r> {
                 diff,
                 evidence: None,
             });
-            let ruling = ending::score(self.rules, &self.slice, run, diff, None, verdict);
+            let ruling = ending::score(self.rules, &self.slice, run, diff, || None, verdict);
             let ruling = durations::noted(self.rules, &self.slice, self.at, ruling);
             self.keep(&command, ruling)?;
         }

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::command::{Cause, Evidence, Judged};
 use super::event::Outcomes;
+use super::reads::{Reads, facts};
 use super::rules::Rules;
 use super::slice::Run;
 use crate::protocol::canonical;
@@ -15,7 +16,7 @@ use crate::protocol::expression::{Answer, Expression, Scope};
 use crate::protocol::frame::Task;
 use crate::protocol::model::{FieldKind, OutcomeKind, Protocol};
 use crate::protocol::shape;
-use crate::units::{Money, millionths};
+use crate::units::millionths;
 
 /// The largest report or claim that is read, in bytes.
 pub const EVIDENCE_MAX: usize = 1024 * 1024;
@@ -49,6 +50,8 @@ pub struct Scorer {
     /// Of each arm, whether a run was exposed to what it stands for.
     exposed: BTreeMap<String, Expression>,
     fractional: BTreeSet<String>,
+    /// What all these read.
+    reads: Reads,
 }
 
 impl Scorer {
@@ -59,6 +62,20 @@ impl Scorer {
             .judge
             .as_ref()
             .map(|judge| jsonschema::options().offline().build(&judge.schema));
+        let unjudged = protocol.scoring.unjudged.as_deref();
+        let unjudged = unjudged.map(compile).transpose()?;
+        let outcomes: Vec<(String, OutcomeKind, Expression)> = protocol
+            .outcomes
+            .iter()
+            .map(|outcome| Ok((outcome.id.clone(), outcome.kind, compile(&outcome.value)?)))
+            .collect::<Result<_, String>>()?;
+        let exposed: BTreeMap<String, Expression> = protocol
+            .manipulation_check
+            .iter()
+            .map(|(arm, text)| Ok((arm.clone(), compile(text)?)))
+            .collect::<Result<_, String>>()?;
+        let of_outcomes = outcomes.iter().map(|(_, _, value)| value);
+        let reads = Reads::of(of_outcomes.chain(&unjudged).chain(exposed.values()));
         Ok(Self {
             done: protocol
                 .claim
@@ -66,22 +83,10 @@ impl Scorer {
                 .map(|claim| compile(&claim.done))
                 .transpose()?,
             schema: schema.transpose().map_err(|error| error.to_string())?,
-            unjudged: protocol
-                .scoring
-                .unjudged
-                .as_deref()
-                .map(compile)
-                .transpose()?,
-            outcomes: protocol
-                .outcomes
-                .iter()
-                .map(|outcome| Ok((outcome.id.clone(), outcome.kind, compile(&outcome.value)?)))
-                .collect::<Result<_, String>>()?,
-            exposed: protocol
-                .manipulation_check
-                .iter()
-                .map(|(arm, text)| Ok((arm.clone(), compile(text)?)))
-                .collect::<Result<_, String>>()?,
+            unjudged,
+            outcomes,
+            exposed,
+            reads,
             fractional: match &protocol.open_fields {
                 Some(fields) => declared_numbers(fields),
                 None => fractional.clone(),
@@ -224,12 +229,13 @@ fn outcomes(
     evidence: &Evidence,
 ) -> Result<Scores, Unscored> {
     let mut bindings = Map::new();
-    bindings.insert("run".to_owned(), facts(run));
-    if let Some(task) = task {
+    bindings.insert("run".to_owned(), facts(run, &scorer.reads));
+    if let Some(task) = task.filter(|_| scorer.reads.root("task")) {
         bindings.insert("task".to_owned(), scorer.task(task));
     }
     let execution = run.execution.as_ref();
-    if let Some(observed) = execution.and_then(|execution| execution.observed.as_ref()) {
+    let observed = execution.and_then(|execution| execution.observed.as_ref());
+    if let Some(observed) = observed.filter(|_| scorer.reads.root("observed")) {
         bindings.insert("observed".to_owned(), observed.clone());
     }
     if let Some(done) = &scorer.done {
@@ -253,7 +259,9 @@ fn outcomes(
     let mut outcomes = Outcomes::new();
     let mut known = Map::new();
     for (id, kind, expression) in &scorer.outcomes {
-        bindings.insert("outcomes".to_owned(), Value::Object(known.clone()));
+        if scorer.reads.root("outcomes") {
+            bindings.insert("outcomes".to_owned(), Value::Object(known.clone()));
+        }
         let fault = |why: &dyn fmt::Display| Unscored::outcome_error(format!("`{id}`: {why}"));
         let value = match expression
             .evaluate(&bindings)
@@ -291,46 +299,6 @@ fn exposed(
         Answer::Known(flag @ Value::Bool(_)) => Ok(Some(flag)),
         Answer::Known(other) => Err(fault(&format_args!("{other} is neither true nor false"))),
     }
-}
-
-/// Returns what expressions may read of a run; what is not known is absent.
-pub(super) fn facts(run: &Run) -> Value {
-    let ending = run.ending.clone().unwrap_or_default();
-    let execution = run.execution.clone().unwrap_or_default();
-    let mut facts = json!({
-        "arm": run.arm,
-        "task": run.task,
-        "timed_out": ending.timed_out,
-        "error_stop": run.error_stop.unwrap_or(false),
-    });
-    let known = [
-        ("repeat", run.place.map(|place| Value::from(place.repeat))),
-        ("attempt", run.place.map(|place| Value::from(place.attempt))),
-        ("exit", execution.exit.map(Value::from)),
-        ("signal", execution.signal.map(Value::from)),
-        (
-            "cost",
-            run.cost.known().map(|cost| Value::from(dollars(cost))),
-        ),
-        (
-            "wall_ms",
-            ending.wall.map(|wall| Value::from(wall.millis())),
-        ),
-        ("cpu_ms", execution.cpu_ms.map(Value::from)),
-    ];
-    for (name, value) in known {
-        if let (Some(value), Some(object)) = (value, facts.as_object_mut()) {
-            object.insert(name.to_owned(), value);
-        }
-    }
-    facts
-}
-
-/// Returns an amount of money as dollars, the number that was rounded to it.
-fn dollars(money: Money) -> f64 {
-    let text = money.to_string();
-    let text = text.trim_end_matches(" USD");
-    text.parse().unwrap_or_default()
 }
 
 /// Returns what the arm claims. Without a claim it is not done; a claim nobody can read is unknown.

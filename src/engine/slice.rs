@@ -496,7 +496,7 @@ pub struct Slice {
     /// The standing.
     pub standing: Standing,
     /// The runs that were loaded; none where there is no such run.
-    pub runs: BTreeMap<RunId, Option<Run>>,
+    pub runs: BTreeMap<RunId, Option<Box<Run>>>,
     /// The lanes that were loaded; none where a lane was never opened.
     pub lanes: BTreeMap<LaneId, Option<Lane>>,
     /// Lanes of the registered plan that may start now.
@@ -613,6 +613,12 @@ impl Slice {
         self.missing.take()
     }
 
+    /// Returns what was missing since this was asked last, if anything was.
+    pub(super) fn missed(&mut self) -> Option<Missing> {
+        let missing = self.missing.get_mut();
+        (!missing.is_empty()).then(|| std::mem::take(missing))
+    }
+
     /// Returns how many rows are held.
     pub fn held(&self) -> usize {
         self.runs.len() + self.lanes.len() + self.facts.len()
@@ -629,8 +635,11 @@ impl Slice {
     ) -> Result<T, E> {
         loop {
             let answer = question(self);
-            let missing = self.missing();
-            if missing.is_empty() || !load(self, missing)? {
+            let is_whole = match self.missed() {
+                None => true,
+                Some(missing) => !load(self, missing)?,
+            };
+            if is_whole {
                 return Ok(answer);
             }
         }
@@ -656,7 +665,7 @@ impl Slice {
         if found.is_none() {
             self.miss_row(self.away.run(run), |missing| missing.runs.insert(run));
         }
-        found?.as_ref()
+        found?.as_deref()
     }
 
     /// Returns a lane, if it was ever opened.
@@ -755,19 +764,58 @@ impl Slice {
 
     /// Changes a run, if there is such a run.
     pub(super) fn change_run(&mut self, id: RunId, change: impl FnOnce(&mut Run)) {
-        if self.run(id).is_none() {
-            return;
-        }
-        if let Some(Some(run)) = self.runs.get_mut(&id) {
-            change(run);
+        match self.runs.get_mut(&id) {
+            Some(Some(run)) => change(run),
+            Some(None) => return,
+            // It may be missing: that is noted.
+            None => {
+                let _ = self.run(id);
+                return;
+            }
         }
         self.note(|changed| changed.runs.insert(id));
+    }
+
+    /// Changes a lane, if it was ever opened, and keeps the list of those that may start.
+    pub(super) fn change_lane(&mut self, id: LaneId, change: impl FnOnce(&mut Lane)) {
+        let lane = match self.lanes.get_mut(&id) {
+            Some(Some(lane)) => lane,
+            Some(None) => return,
+            None => {
+                let _ = self.lane(id);
+                return;
+            }
+        };
+        let before = lane.turn();
+        change(lane);
+        let after = lane.turn();
+        if before != after {
+            self.move_turn(id, before, after);
+        }
+        self.note(|changed| changed.lanes.insert(id));
+    }
+
+    /// Changes a fact that a run is a part of, if there is such a run.
+    pub(super) fn change_fact(
+        &mut self,
+        run: RunId,
+        key: impl FnOnce(&Run) -> FactKey,
+        change: impl FnOnce(&mut Option<Fact>, &Run),
+    ) {
+        let Some(Some(run)) = self.runs.get(&run) else {
+            return;
+        };
+        let key = key(run);
+        if !self.whole {
+            self.changed.facts.insert(key.clone());
+        }
+        change(self.facts.entry(key).or_default(), run);
     }
 
     /// Puts a run in its place.
     pub(super) fn set_run(&mut self, run: Run) {
         self.note(|changed| changed.runs.insert(run.run));
-        self.runs.insert(run.run, Some(run));
+        self.runs.insert(run.run, Some(Box::new(run)));
     }
 
     /// Puts a fact in its place.
@@ -793,17 +841,23 @@ impl Slice {
 
     /// Takes a lane as it was loaded, and keeps the list of those that may start.
     pub fn hold_lane(&mut self, id: LaneId, lane: Lane) {
-        if id.is_registered() {
-            let old = self.lanes.get(&id).and_then(Option::as_ref);
-            if let Some(turn) = old.and_then(Lane::turn) {
-                self.ready.remove(&turn);
-                self.looked_up.clear();
-            }
-            if let Some(turn) = lane.turn() {
-                self.ready.insert(turn, id);
-            }
+        let turn = lane.turn();
+        let old = self.lanes.insert(id, Some(lane)).flatten();
+        self.move_turn(id, old.as_ref().and_then(Lane::turn), turn);
+    }
+
+    /// Keeps the list of the lanes that may start, of which one may start at another turn than before.
+    fn move_turn(&mut self, id: LaneId, before: Option<Turn>, after: Option<Turn>) {
+        if !id.is_registered() {
+            return;
         }
-        self.lanes.insert(id, Some(lane));
+        if let Some(turn) = before {
+            self.ready.remove(&turn);
+            self.looked_up.clear();
+        }
+        if let Some(turn) = after {
+            self.ready.insert(turn, id);
+        }
     }
 }
 

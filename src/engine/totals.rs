@@ -19,6 +19,7 @@ use super::evolve;
 use super::exact::Exact;
 use super::facts::{Fact, FactKey};
 use super::looks;
+use super::outage;
 use super::rules::Rules;
 use super::slice::{Missing, Run, Slice};
 use crate::units::RunId;
@@ -100,7 +101,10 @@ struct Touched {
 /// How totals stand after events.
 #[derive(Debug, Default)]
 struct Moved {
-    facts: BTreeMap<FactKey, Fact>,
+    /// What is said of slots now, or is said no more.
+    marks: Vec<(Mark, i64)>,
+    /// What is known of controls.
+    controls: BTreeMap<FactKey, Fact>,
     blocks_complete: u64,
     slots_void: u64,
     /// By how much the ended slots of each look move.
@@ -120,7 +124,7 @@ pub fn apply<E>(
 ) -> Result<bool, E> {
     let touched = slice.ask(|slice| touched(rules, slice, events), &mut load)?;
     evolve::apply(slice, command, events);
-    let was_there = slice.missing().is_empty();
+    let was_there = slice.missed().is_none();
     let moved = slice.ask(|slice| touched.moved(rules, slice, events), &mut load)?;
     moved.keep(slice);
     Ok(was_there)
@@ -131,9 +135,9 @@ fn touched(rules: Option<&Rules>, slice: &Slice, events: &[Event]) -> Touched {
     let mut touched = Touched::default();
     let Some(rules) = rules else { return touched };
     touched.controls = controls(slice, events);
-    for block in blocks_of(rules, slice, events) {
+    for (block, is_open) in blocks_of(rules, slice, events) {
         let plan = rules.plan_of(slice, true);
-        let is_whole = blocks::is_whole(rules, slice, &plan, block);
+        let is_whole = !is_open && blocks::is_whole(rules, slice, &plan, block);
         touched.blocks.insert(block, is_whole);
     }
     touched.slots_void = slots_void(rules, slice, events);
@@ -189,23 +193,25 @@ impl Moved {
         slice.standing.blocks_complete = self.blocks_complete;
         slice.standing.slots_void = self.slots_void;
         slice.standing.looked.count(&self.looks);
-        for (key, fact) in self.facts {
+        for (mark, times) in self.marks {
+            let key = |run: &Run| FactKey::Totals(run.arm.clone());
+            slice.change_fact(mark.run(), key, |fact, run| {
+                let fact = fact.get_or_insert_with(|| Fact::Totals(Totals::default()));
+                if let Fact::Totals(totals) = fact {
+                    totals.mark(mark, run.outcomes.as_ref(), times);
+                }
+            });
+        }
+        for (key, fact) in self.controls {
             slice.set_fact(key, fact);
         }
     }
 
-    /// Adds a mark to the totals of its arm, or takes it out.
+    /// Adds a mark to the totals of its arm, or takes it out; looks for all that this changes.
     fn mark(&mut self, slice: &Slice, mark: Mark, times: i64) {
-        let Some(run) = slice.run(mark.run()) else {
-            return;
-        };
-        let key = FactKey::Totals(run.arm.clone());
-        let fact = self.facts.entry(key).or_insert_with_key(|key| {
-            let known = slice.fact(key).cloned();
-            known.unwrap_or_else(|| Fact::Totals(Totals::default()))
-        });
-        if let Fact::Totals(totals) = fact {
-            totals.mark(mark, run.outcomes.as_ref(), times);
+        if let Some(run) = slice.run(mark.run()) {
+            let _ = slice.fact(&FactKey::Totals(run.arm.clone()));
+            self.marks.push((mark, times));
         }
     }
 
@@ -238,8 +244,8 @@ impl Moved {
             *side(of_outcome, is) += 1;
             result.0.insert(outcome.clone(), (run.run, is));
         }
-        self.facts.insert(of_control, Fact::Control(totals));
-        self.facts.insert(key, Fact::Result(result));
+        self.controls.insert(of_control, Fact::Control(totals));
+        self.controls.insert(key, Fact::Result(result));
     }
 }
 
@@ -262,7 +268,11 @@ impl Totals {
                     if value.is_null() {
                         continue;
                     }
-                    let values = self.outcomes.entry(id.clone()).or_default();
+                    // Looked for first: nearly always there, it needs no copy of its name.
+                    let values = match self.outcomes.get_mut(id) {
+                        Some(values) => values,
+                        None => self.outcomes.entry(id.clone()).or_default(),
+                    };
                     move_on(&mut values.known, times);
                     if value.as_bool() == Some(true) {
                         move_on(&mut values.yes, times);
@@ -279,12 +289,17 @@ fn move_on(count: &mut u64, times: i64) {
     *count = count.saturating_add_signed(times);
 }
 
-/// Returns the blocks that events may complete, or open again.
-fn blocks_of(rules: &Rules, slice: &Slice, events: &[Event]) -> BTreeSet<u64> {
-    let mut touched = BTreeSet::new();
+/// Returns the blocks that events may complete, or open again, and of each whether a slot that they are about
+/// has not ended.
+fn blocks_of(rules: &Rules, slice: &Slice, events: &[Event]) -> BTreeMap<u64, bool> {
+    let mut touched = BTreeMap::new();
     let mut at = |position: u64| {
         let plan = rules.plan_of(slice, true);
-        touched.extend((position < plan.len()).then(|| plan.block(&plan.slot(position))));
+        if position < plan.len() {
+            let slot = plan.slot(position);
+            let is_open = !rules.goes_by_counts() && !outage::has_ended(slice, &plan, &slot);
+            *touched.entry(plan.block(&slot)).or_default() |= is_open;
+        }
     };
     for event in events {
         match event {
@@ -303,8 +318,12 @@ fn blocks_of(rules: &Rules, slice: &Slice, events: &[Event]) -> BTreeSet<u64> {
     }
     for event in events {
         match event {
-            Event::BlockVoided { block, .. } => drop(touched.insert(*block)),
-            Event::Counted { lane, .. } => drop(touched.insert(lane.number)),
+            Event::BlockVoided { block, .. } => {
+                touched.entry(*block).or_default();
+            }
+            Event::Counted { lane, .. } => {
+                touched.entry(lane.number).or_default();
+            }
             _ => {}
         }
     }

@@ -2,6 +2,7 @@
 
 mod place;
 mod sorted;
+mod spelled;
 
 use std::fmt;
 
@@ -124,7 +125,7 @@ pub fn bytes(part: &impl Serialize) -> Vec<u8> {
 
 /// Returns whether a text is the canonical JSON of plain data.
 pub fn is_text(part: &impl Serialize, text: &str) -> bool {
-    text_of_about(part, text.len()) == text
+    spelled::is_plainly(part, text) || text_of_about(part, text.len()) == text
 }
 
 /// Returns the canonical JSON, for which so many bytes are set aside.
@@ -265,6 +266,8 @@ fn exact<E: Error>(magnitude: u64) -> Result<u64, E> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use proptest::prelude::*;
 
@@ -335,8 +338,123 @@ mod tests {
         fn the_faster_writers_write_the_same(value in any_value()) {
             let canonical = serde_json_canonicalizer::to_vec(&value).unwrap();
             prop_assert_eq!(bytes(&value), &canonical[..]);
-            prop_assert_eq!(bytes(&Unsorted(&value)), canonical);
+            prop_assert_eq!(bytes(&Unsorted(&value)), &canonical[..]);
+            let text = String::from_utf8(canonical).unwrap();
+            prop_assert!(is_text(&value, &text) && is_text(&Unsorted(&value), &text));
         }
+
+        #[test]
+        fn what_is_plainly_spelled_is_what_is_written(value in any_value(), other in any_value()) {
+            let written = text(&value);
+            let loose = serde_json::to_string_pretty(&value).unwrap();
+            for spelling in [&written, &text(&other), &loose, &format!("{written} ")] {
+                prop_assert!(!spelled::is_plainly(&value, spelling) || *spelling == written);
+            }
+        }
+    }
+
+    /// Data whose fields are not in the order of their names.
+    #[derive(Serialize)]
+    struct Course {
+        way: Way,
+        again: Vec<Leg>,
+        told: BTreeMap<String, Option<i32>>,
+        by: Who,
+    }
+
+    #[derive(Serialize)]
+    #[serde(tag = "kind")]
+    enum Way {
+        Short { length: u64, ascent: i64 },
+    }
+
+    #[derive(Serialize)]
+    struct Leg {
+        to: (&'static str, u64),
+        from: &'static str,
+    }
+
+    #[derive(Serialize)]
+    enum Who {
+        Nobody,
+        Somebody { name: &'static str, age: u8 },
+        Some(bool),
+        Two(u8, u8),
+    }
+
+    fn course(by: Who) -> Course {
+        let leg = |from| Leg {
+            to: ("\u{1}\"\\ü", EXACT_MAX),
+            from,
+        };
+        Course {
+            way: Way::Short {
+                length: 10,
+                ascent: -7,
+            },
+            again: vec![leg("a\",\"to\":["), leg("")],
+            told: [("b", None), ("a", Some(-1)), ("", Some(0))]
+                .map(|(key, value)| (key.to_owned(), value))
+                .into(),
+            by,
+        }
+    }
+
+    #[test]
+    fn one_spelling_is_plain_and_no_other() {
+        let name = "x";
+        for by in [
+            Who::Nobody,
+            Who::Somebody { name, age: 100 },
+            Who::Some(true),
+            Who::Two(0, 9),
+        ] {
+            let course = course(by);
+            let written = text(&course);
+            assert!(spelled::is_plainly(&course, &written), "{written}");
+            let loose = serde_json::to_string(&course).unwrap();
+            assert!(!spelled::is_plainly(&course, &loose));
+            for at in 0..=written.len() {
+                let (Some(before), Some(after)) = (written.get(..at), written.get(at..)) else {
+                    continue;
+                };
+                assert!(!spelled::is_plainly(&course, before) || after.is_empty());
+                for more in [" ", "0", "\"", ",", "}", "\"a\":1,"] {
+                    assert!(!spelled::is_plainly(
+                        &course,
+                        &format!("{before}{more}{after}")
+                    ));
+                }
+                let mut rest = after.chars();
+                let _ = rest.next();
+                let less = format!("{before}{}", rest.as_str());
+                assert!(!spelled::is_plainly(&course, &less) || after.is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn members_that_nothing_calls_for_are_not_plain() {
+        let leg = Leg {
+            to: ("b", 1),
+            from: "a",
+        };
+        assert!(spelled::is_plainly(&leg, r#"{"from":"a","to":["b",1]}"#));
+        for text in [
+            r#"{"from":"a","more":1,"to":["b",1]}"#,
+            r#"{"and":1,"from":"a","to":["b",1]}"#,
+            r#"{"from":"a","to":["b",1],"up":{}}"#,
+            r#"{"from":"a","from":"a","to":["b",1]}"#,
+            r#"{"to":["b",1],"from":"a"}"#,
+            r#"{"from":"a","to":["b",01]}"#,
+            r#"{"from":"a","to":["b",1.0]}"#,
+            r#"{"from":"a","to":["b",1]"#,
+            r#"{"from":"a"}"#,
+        ] {
+            assert!(!spelled::is_plainly(&leg, text), "{text}");
+        }
+        assert!(!spelled::is_plainly(&(EXACT_MAX + 1), "9007199254740992"));
+        assert!(!spelled::is_plainly(&0, "-0") && !spelled::is_plainly(&1.5, "1.5"));
     }
 
     #[test]

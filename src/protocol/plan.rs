@@ -9,6 +9,8 @@
 //! once, whichever they are.) Lanes are numbered by the plan position of their first slot. A block
 //! belongs to one stage.
 
+use std::ops::Deref;
+
 use super::frame::Task;
 use super::model::{Axis, BlockKind, Protocol, Serial};
 use super::order::Order;
@@ -24,6 +26,21 @@ pub struct Plan {
     serial: Serial,
     /// The stages in order; a plan without any is one.
     stages: Vec<Span>,
+}
+
+/// Some of the axes of a plan.
+#[derive(Clone, Copy, Debug)]
+struct Axes {
+    first: [Axis; 3],
+    count: usize,
+}
+
+impl Deref for Axes {
+    type Target = [Axis];
+
+    fn deref(&self) -> &[Axis] {
+        &self.first[..self.count]
+    }
 }
 
 /// Where a stage lies in the plan.
@@ -216,17 +233,19 @@ impl Plan {
 
     /// Returns the slots of a block, in order; none where there is no such block.
     pub fn slots_of_block(&self, block: u64) -> Vec<Slot> {
+        let positions = self.positions_of_block(block).into_iter();
+        positions.map(|position| self.slot(position)).collect()
+    }
+
+    /// Returns the positions of a block, in order; none where there is no such block.
+    pub fn positions_of_block(&self, block: u64) -> Vec<u64> {
         if self.is_empty() || block >= self.blocks() {
             return Vec::new();
         }
         let span = &self.stages[self.stage_of(block, |span| span.first_block)];
         let outer = self.block_axes();
         let fixed = self.place(span, &outer, block - span.first_block);
-        let free: Vec<Axis> = self
-            .nest
-            .into_iter()
-            .filter(|axis| !outer.contains(axis))
-            .collect();
+        let free = self.axes(|axis| !outer.contains(axis));
         let places = (0..self.size(span, &free)).map(|number| {
             let inner = self.place(span, &free, number);
             self.at(span, [0, 1, 2].map(|axis| fixed[axis] + inner[axis]))
@@ -234,9 +253,6 @@ impl Plan {
         let mut positions: Vec<u64> = places.collect();
         positions.sort_unstable();
         positions
-            .into_iter()
-            .map(|position| self.slot(position))
-            .collect()
     }
 
     /// Returns the numbers of a stage's lanes.
@@ -261,8 +277,7 @@ impl Plan {
     /// Returns how many slots each lane of a stage has.
     pub fn lane_len(&self, stage: usize) -> u64 {
         let outer = self.lane_axes();
-        let inner = self.nest.into_iter().filter(|axis| !outer.contains(axis));
-        let inner: Vec<Axis> = inner.collect();
+        let inner = self.axes(|axis| !outer.contains(axis));
         self.size(&self.stages[stage], &inner)
     }
 
@@ -284,22 +299,35 @@ impl Plan {
     }
 
     /// Returns the axes along which lanes of a stage differ, outermost first.
-    fn lane_axes(&self) -> Vec<Axis> {
+    fn lane_axes(&self) -> Axes {
         let differs = |axis: &Axis| match (self.serial, self.block) {
             (Serial::Study | Serial::None, _) => true,
             (Serial::Block, BlockKind::Task) => *axis == Axis::Task,
             (Serial::Block, BlockKind::Pair) => *axis != Axis::Arm,
         };
-        self.nest.into_iter().filter(differs).collect()
+        self.axes(differs)
     }
 
-    fn block_axes(&self) -> Vec<Axis> {
+    fn block_axes(&self) -> Axes {
         let keep = |axis: &Axis| match axis {
             Axis::Task => true,
             Axis::Repeat => self.block == BlockKind::Pair,
             Axis::Arm => false,
         };
-        self.nest.into_iter().filter(keep).collect()
+        self.axes(keep)
+    }
+
+    /// Returns some of the axes, outermost first.
+    fn axes(&self, keep: impl Fn(&Axis) -> bool) -> Axes {
+        let mut axes = Axes {
+            first: self.nest,
+            count: 0,
+        };
+        for axis in self.nest.into_iter().filter(keep) {
+            axes.first[axes.count] = axis;
+            axes.count += 1;
+        }
+        axes
     }
 
     fn radix(&self, span: &Span, axis: Axis) -> u64 {

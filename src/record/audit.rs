@@ -5,11 +5,12 @@
 //! else still is, and the audit counts what it had to take on trust.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use super::anchor::expected::Stand;
 use super::divergence::{Code, Divergence};
 use super::entry::{Answer, EXPOSED, Head};
-use super::reading::{Reading, Said};
+use super::reading::{Reading, Recorded, Said, Unread};
 use super::shelf::{self, Shelf};
 use crate::engine::command::{Action, Command};
 use crate::engine::decide;
@@ -113,8 +114,8 @@ impl<S: Shelf> Auditor<S> {
         }
     }
 
-    /// Checks the next entry, which was read with the digest of the newest before it.
-    pub fn follow(&mut self, read: Reading) -> Result<Filed, End<S::Fault>> {
+    /// Checks the next entry, which was read with the digest of the newest before it, and has this body.
+    pub fn follow(&mut self, read: Reading, body: &str) -> Result<Filed, End<S::Fault>> {
         let place = self.head.seq + 1;
         if read.seq != place {
             let message = format!(
@@ -125,15 +126,20 @@ impl<S: Shelf> Auditor<S> {
         }
         let said = read.said;
         let said = said.map_err(|(code, message)| Divergence::new(code, place, message))?;
-        self.withheld += u64::from(said.withheld && is_scoring(&said.command.action, &said.ruling));
-        self.rule(place, &said)?;
-        if !self.seals(&said) {
+        let Said {
+            command,
+            ruling: recorded,
+            sealed,
+            withheld,
+        } = *said;
+        let ruling = match recorded {
+            Recorded::Read(ruling) => self.agreed(place, &command, ruling, withheld)?,
+            Recorded::Unread(unread) => self.follows(place, &command, unread, body)?,
+        };
+        if !self.seals(&command.action, &ruling, &sealed) {
             let message = "what it seals is not what such an entry seals";
             return Err(Divergence::new(Code::Commitment, place, message).into());
         }
-        let Said {
-            command, ruling, ..
-        } = *said;
         let filed = self.fold(command, ruling)?;
         self.first.get_or_insert(read.digest);
         self.head = Head {
@@ -236,17 +242,62 @@ impl<S: Shelf> Auditor<S> {
         slice.ask(question, &mut take_back).map_err(End::Fault)
     }
 
+    /// Returns the ruling of an entry, if it is the one that follows.
+    fn follows(
+        &mut self,
+        seq: u64,
+        command: &Command,
+        unread: Unread,
+        body: &str,
+    ) -> Result<Answer, End<S::Fault>> {
+        let derived = self.derived(seq, command)?;
+        if let Some(derived) = derived.filter(|derived| unread.is(body, derived)) {
+            self.rulings += 1;
+            self.look_again(seq, &command.action, &derived)?;
+            return Ok(derived);
+        }
+        let read = unread.read(body);
+        let recorded = read.map_err(|(code, message)| Divergence::new(code, seq, message))?;
+        self.agreed(seq, command, recorded, false)
+    }
+
+    /// Returns a ruling that was read, if it is the one that follows.
+    fn agreed(
+        &mut self,
+        seq: u64,
+        command: &Command,
+        recorded: Answer,
+        withheld: bool,
+    ) -> Result<Answer, End<S::Fault>> {
+        self.withheld += u64::from(withheld && is_scoring(&command.action, &recorded));
+        self.rule(seq, command, &recorded, withheld)?;
+        Ok(recorded)
+    }
+
+    /// Returns the ruling that a command should have, where it may stand here and something follows from it.
+    fn derived(&mut self, seq: u64, command: &Command) -> Result<Option<Answer>, End<S::Fault>> {
+        if self.in_time(seq, command).is_err() || self.due(command)?.is_some() {
+            return Ok(None);
+        }
+        let derived = self.ask(|rules, slice| decide::decide(rules, slice, command))?;
+        Ok(Some(Answer::from(derived)).filter(|derived| !is_nothing(derived)))
+    }
+
+    /// Returns a run whose deadline the command notices.
+    fn due(&mut self, command: &Command) -> Result<Option<RunId>, End<S::Fault>> {
+        self.ask(|rules, slice| decide::due(rules, slice, command).first().copied())
+    }
+
     /// Decides the command again and compares.
-    fn rule(&mut self, seq: u64, said: &Said) -> Result<(), End<S::Fault>> {
-        let Said {
-            command,
-            ruling: recorded,
-            withheld,
-            ..
-        } = said;
+    fn rule(
+        &mut self,
+        seq: u64,
+        command: &Command,
+        recorded: &Answer,
+        withheld: bool,
+    ) -> Result<(), End<S::Fault>> {
         self.in_time(seq, command)?;
-        let due = self.ask(|rules, slice| decide::due(rules, slice, command).first().copied())?;
-        if let Some(run) = due {
+        if let Some(run) = self.due(command)? {
             let message = format!("the deadline of run {run} had passed, and no entry closed it");
             return Err(End::Diverged(Divergence {
                 rule: Some("/attempts/stale_after".into()),
@@ -255,12 +306,11 @@ impl<S: Shelf> Auditor<S> {
         }
         self.rulings += 1;
         let derived = self.ask(|rules, slice| decide::decide(rules, slice, command))?;
-        if *withheld && self.ask(|rules, slice| follows(rules, slice, command, recorded))? {
+        if withheld && self.ask(|rules, slice| could_follow(rules, slice, command, recorded))? {
             return Ok(());
         }
         let derived = Answer::from(derived);
-        let is_nothing = matches!(recorded, Answer::Granted(events) if events.is_empty());
-        match derived == *recorded && !is_nothing {
+        match derived == *recorded && !is_nothing(recorded) {
             true => self.look_again(seq, &command.action, recorded),
             false => Err(End::Diverged(differs(
                 seq,
@@ -326,15 +376,14 @@ impl<S: Shelf> Auditor<S> {
     }
 
     /// Returns whether an entry seals what such an entry does.
-    fn seals(&self, said: &Said) -> bool {
+    fn seals(&self, action: &Action, ruling: &Answer, sealed: &BTreeMap<String, Digest>) -> bool {
         let is_score = |event: &Event| matches!(event, Event::Scored { .. });
-        let is_scored =
-            matches!(&said.ruling, Answer::Granted(events) if events.iter().any(is_score));
+        let is_scored = matches!(ruling, Answer::Granted(events) if events.iter().any(is_score));
         // In order: what an action seals is called something before `exposed`.
-        let of_action = said.command.action.sealed_name().into_iter();
+        let of_action = action.sealed_name().into_iter();
         let of_score = self.outcomes.iter().filter(|_| is_scored);
         let names = of_action.chain(of_score.map(String::as_str));
-        said.sealed.iter().map(String::as_str).eq(names)
+        sealed.keys().map(String::as_str).eq(names)
     }
 
     /// Applies what happened; refuses a protocol whose tasks are not those that its frame binds.
@@ -421,8 +470,18 @@ impl<S: Shelf> Auditor<S> {
     }
 }
 
+/// Returns whether nothing follows from a command, which is not recorded then.
+fn is_nothing(ruling: &Answer) -> bool {
+    matches!(ruling, Answer::Granted(events) if events.is_empty())
+}
+
 /// Returns whether an ending or a score is one that what is withheld could have given.
-fn follows(rules: Option<&Rules>, slice: &Slice, command: &Command, recorded: &Answer) -> bool {
+fn could_follow(
+    rules: Option<&Rules>,
+    slice: &Slice,
+    command: &Command,
+    recorded: &Answer,
+) -> bool {
     match (rules, recorded) {
         (Some(rules), Answer::Granted(events)) => {
             decide::could_follow(rules, slice, command, events)

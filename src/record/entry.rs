@@ -1,6 +1,7 @@
 //! Entries: what was said and ruled, in canonical bytes, chained by digest.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -8,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::engine::command::Command;
 use crate::engine::decide::Ruling;
-use crate::engine::event::Event;
+use crate::engine::event::{Event, Outcomes};
 use crate::engine::refusal::Refusal;
 use crate::protocol::canonical;
 use crate::protocol::registration::Registration;
@@ -231,8 +232,22 @@ pub fn unseal(entry: &Entry) -> Result<(Command, Answer), String> {
     Ok((command, ruling))
 }
 
+/// What was sealed of a ruling.
+#[derive(Debug)]
+pub struct Opened {
+    outcomes: Outcomes,
+    exposed: Option<Value>,
+}
+
 /// Puts what was sealed back into the command and its ruling.
 pub fn open(command: &mut Command, ruling: &mut Answer, opening: Opening) -> Result<(), String> {
+    let opened = open_command(command, opening)?;
+    open_ruling(ruling, opened);
+    Ok(())
+}
+
+/// Puts what was sealed of a command back into it; returns the rest.
+pub(super) fn open_command(command: &mut Command, opening: Opening) -> Result<Opened, String> {
     let mut values = opening.values;
     if let Some(value) = command
         .action
@@ -244,27 +259,88 @@ pub fn open(command: &mut Command, ruling: &mut Answer, opening: Opening) -> Res
             .open(value)
             .map_err(|error| error.to_string())?;
     }
-    let seen = values.remove(EXPOSED);
+    let exposed = values.remove(EXPOSED);
     let named = values.into_iter().map(|(name, value)| {
         name.strip_prefix("outcomes.")
             .map(|id| (id.to_owned(), value))
     });
-    let opened = named
+    let outcomes = named
         .collect::<Option<_>>()
         .ok_or("an opening has a name that nothing seals")?;
-    if let Answer::Granted(events) = ruling {
-        for event in events {
-            if let Event::Scored {
-                outcomes, exposed, ..
-            } = event
-            {
-                *outcomes = Some(opened);
-                *exposed = seen;
-                return Ok(());
-            }
+    Ok(Opened { outcomes, exposed })
+}
+
+/// Puts what was sealed of a ruling back into it.
+pub(super) fn open_ruling(ruling: &mut Answer, opened: Opened) {
+    let Answer::Granted(events) = ruling else {
+        return;
+    };
+    for event in events {
+        if let Event::Scored {
+            outcomes, exposed, ..
+        } = event
+        {
+            *outcomes = Some(opened.outcomes);
+            *exposed = opened.exposed;
+            return;
         }
     }
-    Ok(())
+}
+
+/// Returns whether a ruling has what was sealed of it where that belongs, and nowhere else.
+pub(super) fn has_opened(ruling: &Answer, opened: Option<&Opened>) -> bool {
+    let Answer::Granted(events) = ruling else {
+        return true;
+    };
+    let mut opened = opened;
+    events.iter().all(|event| match event {
+        Event::Scored {
+            outcomes, exposed, ..
+        } => {
+            let opened = opened.take();
+            let sealed = opened.and_then(|opened| opened.exposed.as_ref());
+            outcomes.as_ref() == opened.map(|opened| &opened.outcomes) && exposed.as_ref() == sealed
+        }
+        _ => true,
+    })
+}
+
+/// A body whose ruling was not read.
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub(super) command: Command,
+    /// Where in the body the ruling stands.
+    pub(super) ruling: Range<usize>,
+    pub(super) sealed: BTreeMap<String, Digest>,
+}
+
+/// Splits a text at the last place at which some other stands: what is looked for stands near the end, where
+/// preparing a search would take longer than the search.
+pub(super) fn rsplit<'t>(text: &'t str, at: &str) -> Option<(&'t str, &'t str)> {
+    let (bytes, first) = (text.as_bytes(), *at.as_bytes().first()?);
+    let mut places = (0..=bytes.len().checked_sub(at.len())?).rev();
+    let is_there =
+        |place: &usize| bytes[*place] == first && bytes[*place..].starts_with(at.as_bytes());
+    let place = places.find(is_there)?;
+    Some((text.get(..place)?, text.get(place + at.len()..)?))
+}
+
+/// Reads a body but for its ruling, if all else is plainly in canonical form: then the body is if its ruling is.
+pub(super) fn read_asked(body: &str) -> Option<Asked> {
+    let rest = body.strip_prefix("{\"command\":")?;
+    let mut commands = serde_json::Deserializer::from_str(rest).into_iter();
+    let command: Command = commands.next()?.ok()?;
+    let (asked, rest) = rest.split_at_checked(commands.byte_offset())?;
+    let rest = rest.strip_prefix(",\"ruling\":")?;
+    let start = body.len() - rest.len();
+    let (ruling, sealed) = rsplit(rest.strip_suffix('}')?, ",\"sealed\":")?;
+    let digests = serde_json::from_str(sealed).ok()?;
+    let is_canonical = canonical::is_text(&command, asked) && canonical::is_text(&digests, sealed);
+    is_canonical.then_some(Asked {
+        command,
+        ruling: start..start + ruling.len(),
+        sealed: digests,
+    })
 }
 
 /// Reads a body; refuses any other bytes than the canonical ones.

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::entry::{Entry, EntryText, Head};
+use super::entry::{self, Entry, EntryText, Head};
 use crate::protocol::canonical;
 use crate::units::Digest;
 
@@ -113,6 +113,9 @@ struct EntryLine<'a> {
     seq: u64,
 }
 
+/// What stands before the body of an entry, in its line.
+pub const BODY: &str = "{\"body\":";
+
 /// Writes an entry's line, with its end; its opening is left out while outcomes are sealed.
 pub fn write_entry(out: &mut impl Write, entry: &Entry, sealed: bool) -> io::Result<()> {
     write_line(out, entry.text(), sealed)?;
@@ -120,7 +123,7 @@ pub fn write_entry(out: &mut impl Write, entry: &Entry, sealed: bool) -> io::Res
 }
 
 fn write_line(out: &mut impl Write, entry: EntryText<'_>, sealed: bool) -> io::Result<()> {
-    out.write_all(b"{\"body\":")?;
+    out.write_all(BODY.as_bytes())?;
     out.write_all(entry.body.as_bytes())?;
     write!(out, ",\"digest\":\"{}\"", entry.digest)?;
     if let (Some(opening), false) = (entry.opening, sealed) {
@@ -174,28 +177,37 @@ impl Write for Compared<'_, '_> {
 /// Finds the parts of an entry in its line as [`read_line`] does, if its body and its opening are
 /// JSON: where it finds none, or these are no JSON, that says what is wrong.
 pub fn split_line(line: &str) -> Option<EntryText<'_>> {
-    const DIGEST: &str = ",\"digest\":\"";
-    let rest = line.strip_prefix("{\"body\":")?;
-    let (rest, seq) = rest.strip_suffix('}')?.rsplit_once(",\"seq\":")?;
-    let is_number = seq.bytes().all(|byte| byte.is_ascii_digit()) && !seq.starts_with('0');
-    let seq = seq.parse().ok().filter(|_| is_number)?;
-    let mut from = 0;
-    loop {
-        let at = from + rest.get(from..)?.find(DIGEST)?;
-        let after = rest.get(at + DIGEST.len()..)?;
-        let (digest, after) = after.split_at_checked(64)?;
-        let opening = match after {
-            "\"" => Some(None),
-            _ => after.strip_prefix("\",\"opening\":").map(Some),
-        };
-        if let (Ok(digest), Some(opening)) = (digest.parse(), opening) {
-            return Some(EntryText {
-                seq,
-                digest,
-                body: &rest[..at],
-                opening,
-            });
-        }
-        from = at + DIGEST.len();
+    let rest = line.strip_prefix(BODY)?.strip_suffix('}')?;
+    let digits = rest.bytes().rev().take_while(u8::is_ascii_digit).count();
+    let (rest, seq) = rest.split_at_checked(rest.len() - digits)?;
+    let seq = seq.parse().ok().filter(|_| !seq.starts_with('0'))?;
+    let rest = rest.strip_suffix(",\"seq\":")?;
+    let text = |(body, digest), opening| EntryText {
+        seq,
+        digest,
+        body,
+        opening,
+    };
+    if let Some(rest) = rest.strip_suffix('"') {
+        return Some(text(split_digest(rest)?, None));
     }
+    // From the end: what is sealed is mostly shorter than the body.
+    let mut before = rest;
+    loop {
+        before = entry::rsplit(before, OPENING)?.0;
+        if let Some(split) = split_digest(before) {
+            let opening = &rest[before.len() + OPENING.len()..];
+            return Some(text(split, Some(opening)));
+        }
+    }
+}
+
+/// What stands between a digest and an opening.
+const OPENING: &str = "\",\"opening\":";
+
+/// Takes the digest off the end of what stands before its quotation mark; returns the body and the digest.
+fn split_digest(rest: &str) -> Option<(&str, Digest)> {
+    let (rest, digest) = rest.split_at_checked(rest.len().checked_sub(64)?)?;
+    let body = rest.strip_suffix(",\"digest\":\"")?;
+    Some((body, digest.parse().ok()?))
 }

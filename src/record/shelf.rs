@@ -17,8 +17,8 @@ pub trait Shelf {
     /// Why it could not.
     type Fault;
 
-    /// Keeps some bytes; returns their place.
-    fn put(&mut self, bytes: &[u8]) -> Result<u64, Self::Fault>;
+    /// Keeps the bytes that are written; returns their place.
+    fn put(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Result<u64, Self::Fault>;
 
     /// Returns the bytes at a place.
     fn get(&mut self, place: u64) -> Result<Vec<u8>, Self::Fault>;
@@ -36,7 +36,8 @@ pub(super) fn put_away<S: Shelf>(slice: &mut Slice, shelf: &mut S) -> Result<(),
         away,
         ..
     } = slice;
-    let is_closed = |_: &_, run: &mut Option<Run>| run.as_ref().is_some_and(Run::is_closed);
+    let is_closed =
+        |_: &_, run: &mut Option<Box<Run>>| run.as_ref().is_some_and(|run| run.is_closed());
     for (id, run) in runs.extract_if(.., is_closed) {
         away.set_run(id, Some(put(shelf, &run)?));
     }
@@ -114,20 +115,24 @@ fn kept<S: Shelf>(
     shelf: &mut S,
 ) -> Result<Option<Vec<u8>>, S::Fault> {
     match (held, place) {
-        (Some(Some(row)), _) => Ok(Some(text(row))),
+        (Some(Some(row)), _) => {
+            let mut bytes = Vec::new();
+            write(row, &mut bytes);
+            Ok(Some(bytes))
+        }
         (_, Some(place)) => shelf.get(place).map(Some),
         _ => Ok(None),
     }
 }
 
 fn put<S: Shelf>(shelf: &mut S, row: &impl Serialize) -> Result<u64, S::Fault> {
-    shelf.put(&text(row))
+    shelf.put(|bytes| write(row, bytes))
 }
 
-/// Returns a row as it is kept, on a shelf as in a table.
-fn text(row: &impl Serialize) -> Vec<u8> {
+/// Writes a row as it is kept, on a shelf as in a table.
+fn write(row: &impl Serialize, bytes: &mut Vec<u8>) {
     // Plain data with text keys: this cannot fail.
-    serde_json::to_vec(row).unwrap_or_default()
+    let _ = serde_json::to_writer(bytes, row);
 }
 
 fn get<S: Shelf, R: DeserializeOwned>(shelf: &mut S, place: u64) -> Result<R, S::Fault> {

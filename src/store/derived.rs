@@ -10,7 +10,7 @@ use std::sync::Arc;
 use rusqlite::Connection;
 use serde::Deserialize;
 
-use super::{Fault, Result, current_rules, frames, rows};
+use super::{Fault, Result, current_rules, frames, pipe, rows};
 use crate::engine::command::{Action, Command};
 use crate::engine::event::Event;
 use crate::engine::evolve;
@@ -126,19 +126,6 @@ impl Derived {
         }
     }
 
-    /// Hands a run to a function; nothing where there is no such run.
-    pub(super) fn with_run<T>(
-        &self,
-        connection: &Connection,
-        run: RunId,
-        with: impl FnOnce(Option<Kept<'_>>) -> Result<T>,
-    ) -> Result<T> {
-        match self.is_changed(run) {
-            true => with(self.slice.run(run).map(Kept::Newer)),
-            false => rows::with_run(connection, run, |facts| with(facts.map(Kept::Saved))),
-        }
-    }
-
     /// Returns whether a run changed since it was saved.
     pub(super) fn is_changed(&self, run: RunId) -> bool {
         self.slice.changed.runs.contains(&run)
@@ -205,7 +192,7 @@ fn load(connection: &Connection, slice: &mut Slice, missing: Missing) -> Result<
     for run in missing.runs {
         let row = rows::run(connection, run)?;
         found |= row.is_some();
-        slice.runs.insert(run, row);
+        slice.runs.insert(run, row.map(Box::new));
     }
     for id in missing.lanes {
         match rows::lane(connection, id)? {
@@ -269,7 +256,7 @@ pub(super) fn save_draft(
 pub(super) fn each_row(
     connection: &Connection,
     derived: &Derived,
-    mut each: impl FnMut(Row),
+    mut each: impl FnMut(Row) + Send,
 ) -> Result<()> {
     let Changed { lanes, .. } = &derived.slice.changed;
     each_fact_of(connection, derived, FactKind::Window, |key, fact| {
@@ -277,12 +264,19 @@ pub(super) fn each_row(
             each(Row::Window(window, tally));
         }
     })?;
-    rows::each_lane(connection, |id, lane| {
-        if !lanes.contains(&id) {
-            each(Row::Lane(id, lane));
-        }
-        Ok::<(), Fault>(())
-    })?;
+    pipe::through(
+        |sender| {
+            rows::each_lane(connection, |id, columns, facts| {
+                lanes.contains(&id) || sender.row((id, columns), Some(Kept::Saved(facts)))
+            })
+        },
+        |(id, columns), facts| {
+            if let Some(facts) = facts {
+                each(Row::Lane(id, rows::read_lane(id, columns, facts)?));
+            }
+            Ok(())
+        },
+    )?;
     for id in lanes {
         if let Some(lane) = derived.slice.lane(*id) {
             each(Row::Lane(*id, lane.clone()));
@@ -330,6 +324,25 @@ impl<'k> Kept<'k> {
             Self::Newer(run) => Ok(T::from(run)),
         }
     }
+}
+
+/// Hands the runs that are asked for to a function, in the order in which they are asked for, as long as it wants
+/// more.
+pub(super) fn each_run_of<T>(
+    connection: &Connection,
+    derived: &Derived,
+    asked: impl Iterator<Item = (T, Option<RunId>)>,
+    mut each: impl FnMut(T, Option<Kept<'_>>) -> Result<bool>,
+) -> Result<()> {
+    let saved = asked.map(|(what, run)| {
+        let is_newer = run.is_some_and(|run| derived.is_changed(run));
+        let (newer, saved) = if is_newer { (run, None) } else { (None, run) };
+        ((what, newer), saved)
+    });
+    rows::each_facts_of(connection, saved, |(what, newer), facts| {
+        let newer = newer.and_then(|run| derived.slice.run(run));
+        each(what, newer.map(Kept::Newer).or(facts.map(Kept::Saved)))
+    })
 }
 
 /// Hands every run to a function, in order, as long as it wants more.

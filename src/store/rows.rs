@@ -1,11 +1,13 @@
 //! Loads and saves rows. No conditions on what they mean, no arithmetic.
 
+use std::cmp::Ordering;
+
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::{Deserialize, Serialize};
 
 use super::fault::Fault;
 use crate::engine::durations::{Side, Span};
-use crate::engine::event::LaneId;
+use crate::engine::event::{LaneId, Place};
 use crate::engine::facts::{Fact, FactKey, FactKind};
 use crate::engine::outage::Window;
 use crate::engine::slice::{Cell, Lane, Lookup, Run, Slice, Standing, Turn};
@@ -174,7 +176,7 @@ pub(super) fn save_run(connection: &Connection, run: &Run) -> Result<()> {
     )?;
     statement.execute(params![
         signed(run.run.0),
-        role(run),
+        role(run.place),
         run.task,
         run.arm,
         run.state.text(),
@@ -205,8 +207,8 @@ fn numbers(rows: impl Iterator<Item = rusqlite::Result<u64>>) -> Result<Vec<RunI
 }
 
 /// Returns what a run is for.
-pub(super) fn role(run: &Run) -> &'static str {
-    match run.place {
+pub(super) fn role(place: Option<Place>) -> &'static str {
+    match place {
         None => "control",
         Some(place) if place.by_counts => "counted",
         Some(place) if place.lane.is_registered() => "slot",
@@ -245,6 +247,56 @@ pub(super) fn each_facts(
     }
     Ok(true)
 }
+
+/// Hands the facts of runs to a function, as long as it wants more, in the order in which they are asked for; nothing
+/// where there is no such run, or none is asked for.
+///
+/// They are mostly asked for in the order of their numbers: then the next one is a few steps away, and is not looked
+/// up.
+pub(super) fn each_facts_of<T>(
+    connection: &Connection,
+    asked: impl Iterator<Item = (T, Option<RunId>)>,
+    mut each: impl FnMut(T, Option<&str>) -> Result<bool>,
+) -> Result<()> {
+    let mut statement =
+        connection.prepare("SELECT run, facts FROM runs WHERE run >= ?1 ORDER BY run")?;
+    let mut asked = asked.peekable();
+    while let Some((what, run)) = asked.next() {
+        let Some(first) = run else {
+            match each(what, None)? {
+                true => continue,
+                false => return Ok(()),
+            }
+        };
+        let mut rows = statement.query([signed(first.0)])?;
+        let mut next = Some((what, first));
+        while let Some((what, run)) = next {
+            let found = loop {
+                let Some(row) = rows.next()? else { break None };
+                match unsigned(row, 0)?.cmp(&run.0) {
+                    Ordering::Less => {}
+                    Ordering::Equal => break Some(row),
+                    Ordering::Greater => break None,
+                }
+            };
+            let facts = found.map(|row| row.get_ref(1).map(|facts| facts.as_str()));
+            let facts = facts.transpose()?.transpose();
+            if !each(what, facts.map_err(rusqlite::Error::from)?)? {
+                return Ok(());
+            }
+            let is_near = |after: RunId| {
+                let steps = after.0.saturating_sub(run.0);
+                found.is_some() && (1..=STEPS).contains(&steps)
+            };
+            let after = asked.next_if(|(_, after)| after.is_some_and(is_near));
+            next = after.and_then(|(what, after)| Some((what, after?)));
+        }
+    }
+    Ok(())
+}
+
+/// How many rows are passed over rather than looked up.
+const STEPS: u64 = 8;
 
 /// Returns a lane.
 pub(super) fn lane(connection: &Connection, id: LaneId) -> Result<Option<Lane>> {
@@ -357,35 +409,37 @@ fn each_selected<E: From<Fault>>(
     Ok(())
 }
 
-/// Hands every lane to a function.
-pub(super) fn each_lane<E: From<Fault>>(
+/// Where a lane may start, and its stage.
+pub(super) type LaneColumns = (Option<i64>, i64);
+
+/// Hands the columns and the facts of every lane to a function, as long as it wants more.
+pub(super) fn each_lane(
     connection: &Connection,
-    mut each: impl FnMut(LaneId, Lane) -> std::result::Result<(), E>,
-) -> std::result::Result<(), E> {
-    let mut statement = connection
-        .prepare("SELECT draft, number, facts, ready, stage FROM lanes")
-        .map_err(Fault::from)?;
-    let mut rows = statement.query([]).map_err(Fault::from)?;
-    while let Some(row) = rows.next().map_err(Fault::from)? {
-        let read_row = || {
-            Ok((
-                LaneId {
-                    draft: unsigned(row, 0)?,
-                    number: unsigned(row, 1)?,
-                },
-                row.get(2)?,
-                (row.get(3)?, row.get(4)?),
-            ))
+    mut each: impl FnMut(LaneId, LaneColumns, &str) -> bool,
+) -> Result<()> {
+    let mut statement =
+        connection.prepare("SELECT draft, number, facts, ready, stage FROM lanes")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let id = LaneId {
+            draft: unsigned(row, 0)?,
+            number: unsigned(row, 1)?,
         };
-        let (id, facts, columns): (LaneId, String, (Option<i64>, i64)) =
-            read_row().map_err(Fault::Storage)?;
-        let lane: Lane = read("a lane", &facts)?;
-        if columns != (ready(id, &lane), stage(lane.stage)) {
-            return Err(columns_differ(format!("lane {}", id.number)).into());
+        let facts = row.get_ref(2)?.as_str().map_err(rusqlite::Error::from)?;
+        if !each(id, (row.get(3)?, row.get(4)?), facts) {
+            break;
         }
-        each(id, lane)?;
     }
     Ok(())
+}
+
+/// Reads a lane; refuses one whose columns are not what its facts say.
+pub(super) fn read_lane(id: LaneId, columns: LaneColumns, facts: &str) -> Result<Lane> {
+    let lane: Lane = read("a lane", facts)?;
+    match columns == (ready(id, &lane), stage(lane.stage)) {
+        true => Ok(lane),
+        false => Err(columns_differ(format!("lane {}", id.number))),
+    }
 }
 
 /// Puts into a slice the first lane of a stage that may start, after some turn, and that the slice has

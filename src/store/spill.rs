@@ -29,13 +29,16 @@ pub(super) struct Spill {
 impl Shelf for Spill {
     type Fault = Fault;
 
-    fn put(&mut self, bytes: &[u8]) -> Result<u64, Fault> {
-        let place = self.written + self.tail.len() as u64;
-        let Ok(length) = u32::try_from(bytes.len()) else {
+    fn put(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Result<u64, Fault> {
+        let start = self.tail.len();
+        self.tail.extend_from_slice(&[0; LENGTH]);
+        write(&mut self.tail);
+        let row = start + LENGTH;
+        let Ok(length) = u32::try_from(self.tail.len() - row) else {
             return Err(Self::broken("a row is longer than 4 GiB".to_owned()));
         };
-        self.tail.extend_from_slice(&length.to_be_bytes());
-        self.tail.extend_from_slice(bytes);
+        self.tail[start..row].copy_from_slice(&length.to_be_bytes());
+        let place = self.written + start as u64;
         if self.tail.len() >= BLOCK {
             self.write().map_err(fault)?;
         }
@@ -102,14 +105,16 @@ mod tests {
         let mut spill = Spill::default();
         let row = |number: usize| vec![b'a' + (number % 26) as u8; number * 37 % 4_000];
         let rows = 2_000;
-        let places: Vec<u64> = (0..rows).map(|n| spill.put(&row(n)).unwrap()).collect();
+        let places: Vec<u64> = (0..rows)
+            .map(|n| spill.put(|bytes| bytes.extend(row(n))).unwrap())
+            .collect();
         assert!(spill.written > BLOCK as u64 && !spill.tail.is_empty());
         for number in (0..rows).chain((0..rows).rev()).chain([7, 1_999, 0, 1_024]) {
             assert_eq!(spill.get(places[number]).unwrap(), row(number));
         }
         assert!(spill.get(spill.written + spill.tail.len() as u64).is_err());
         let long = vec![b'z'; 3 * BLOCK];
-        let place = spill.put(&long).unwrap();
+        let place = spill.put(|bytes| bytes.extend(&long)).unwrap();
         assert_eq!(spill.get(place).unwrap(), long);
     }
 }

@@ -145,18 +145,10 @@ impl Store {
         )?;
         pipe::through(
             |sender| {
-                for (slot, became) in slots.iter() {
-                    let is_wanted = match became.last() {
-                        None => sender.row((slot, became), None),
-                        Some(run) => derived.with_run(&snapshot, run, |kept| {
-                            Ok(sender.row((slot, became), kept))
-                        })?,
-                    };
-                    if !is_wanted {
-                        break;
-                    }
-                }
-                Ok(())
+                let asked = slots.iter().map(|slot| (slot, slot.1.last()));
+                derived::each_run_of(&snapshot, derived, asked, |slot, kept| {
+                    Ok(sender.row(slot, kept))
+                })
             },
             |(slot, became), facts| {
                 let run: Option<Told<'_>> =

@@ -364,7 +364,8 @@ impl Writer<'_> {
     pub fn newest_control(&self, task: &str, control: &str) -> Result<Option<Run>> {
         let changed =
             |run: &&Run| run.task == task && run.arm == control && self.derived.is_changed(run.run);
-        let unsaved = self.derived.slice.runs.values().flatten().rfind(changed);
+        let held = self.derived.slice.runs.values();
+        let unsaved = held.filter_map(Option::as_deref).rfind(changed);
         let saved = rows::newest_control(self.connection, task, control)?;
         // Of the same run the unsaved row is the newer one.
         Ok(match (unsaved, saved) {

@@ -298,7 +298,11 @@ fn started(past: &Past, task: &str, arm: &str, position: u64, attempt: u32) -> L
 /// Returns the runs of arms in the registered plan.
 fn runs(past: &Past) -> impl Iterator<Item = &Run> {
     let is_slot = |run: &&Run| run.place.is_some_and(|place| place.lane.draft == 0);
-    past.slice.runs.values().flatten().filter(is_slot)
+    past.slice
+        .runs
+        .values()
+        .filter_map(Option::as_deref)
+        .filter(is_slot)
 }
 
 fn task_at(past: &Past, position: u64) -> Option<(String, String)> {

@@ -82,7 +82,7 @@ impl Part {
     pub(crate) fn agrees(&self, whole: &Slice) {
         assert_eq!(self.held.standing, whole.standing);
         for (run, held) in &self.held.runs {
-            assert_eq!(held.as_ref(), whole.run(*run));
+            assert_eq!(held.as_deref(), whole.run(*run));
         }
         for (id, held) in &self.held.lanes {
             assert_eq!(held.as_ref(), whole.lane(*id));
@@ -118,7 +118,7 @@ fn load(disk: &Slice, held: &mut Slice, missing: Missing) -> bool {
     for run in missing.runs {
         let row = disk.run(run).cloned();
         found |= row.is_some();
-        held.runs.insert(run, row);
+        held.runs.insert(run, row.map(Box::new));
     }
     for id in missing.lanes {
         match disk.lane(id) {

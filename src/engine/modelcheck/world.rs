@@ -210,7 +210,7 @@ impl World {
                 true => Verdict::Unjudged(Cause::Infra),
                 false => Verdict::Scored(Scores::default()),
             };
-            let scored = ending::score(rules, &after.slice, run, None, None, |_| verdict);
+            let scored = ending::score(rules, &after.slice, run, None, || None, |_| verdict);
             let events = scored.unwrap_or_default();
             after.evolve(&events);
             all.extend(events);

@@ -11,9 +11,10 @@ use crate::units::EXACT_MAX;
 /// Puts the keys of a compact text in order; nothing where it holds a number or a key that is not plain.
 pub(super) fn sorted(text: Vec<u8>) -> Option<String> {
     let mut sorter = Sorter {
+        // A scalar has none.
+        members: Vec::with_capacity(text.len() / 16),
         text,
         at: 0,
-        members: Vec::with_capacity(16),
         spare: Vec::new(),
     };
     sorter.value()?;

@@ -87,6 +87,11 @@ impl Evaluator {
         }
     }
 
+    /// Returns the names that are read.
+    pub(super) fn names(&self) -> &Names {
+        &self.names
+    }
+
     pub(super) fn evaluate(
         &self,
         bindings: &serde_json::Map<String, Json>,

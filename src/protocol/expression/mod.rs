@@ -113,6 +113,24 @@ impl Expression {
         check::check(&self.parsed, scope, expected)
     }
 
+    /// Returns whether the expression reads this root, or something of it.
+    pub fn reads(&self, root: &str) -> bool {
+        self.parsed.evaluator.names().roots.contains(root)
+    }
+
+    /// Returns whether the expression reads a field of a root, something of it, or the root as a whole.
+    pub fn reads_field(&self, root: &str, field: &str) -> bool {
+        let dotted = &self.parsed.evaluator.names().dotted;
+        let is_of_field = |name: &str| {
+            let rest = name
+                .strip_prefix(root)
+                .and_then(|name| name.strip_prefix('.'));
+            let rest = rest.and_then(|name| name.strip_prefix(field));
+            name == root || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        dotted.iter().any(|name| is_of_field(name))
+    }
+
     /// Evaluates the expression with these values of its roots.
     ///
     /// An absent root or field is unknown, and what depends on it is; `null` is a value.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
+use std::ops::Range;
 use std::path::Path;
 
 use super::abreast::{self, Closed, In};
@@ -19,6 +20,8 @@ use crate::units::Digest;
 
 /// How many bytes of lines are worked on at once, about.
 const CHUNK: u64 = 1 << 17;
+/// How many bytes are set aside for that: nearly always enough for the last of the lines, too.
+const CHUNK_ROOM: usize = (1 << 17) + (1 << 13);
 /// How many bytes a line has at most: more than any frame can make of the one that opens it.
 const LINE_MAX: u64 = 1 << 30;
 /// How many bytes a line has at least, nearly always.
@@ -34,9 +37,17 @@ struct Chunk {
 /// A line that was read.
 struct Line {
     reading: Reading,
+    /// Where its body stands in the text of the chunk.
+    body: Range<usize>,
     is_opened: bool,
     /// What it says, where that is asked for.
     entry: Option<Entry>,
+}
+
+/// Lines that were read.
+struct ReadChunk {
+    text: String,
+    lines: Vec<Result<Line, Wrong>>,
 }
 
 /// What is wrong with a line.
@@ -83,12 +94,13 @@ fn audited(
     let mut auditor = Auditor::new(Spill::default(), HELD);
     abreast::in_order(
         move |gate| lines.hand_all(gate),
-        |chunk: Result<Chunk, Fault>| chunk.map(|chunk| read_lines(&chunk, whole, is_kept)),
-        |lines| {
-            for line in lines? {
+        |chunk: Result<Chunk, Fault>| chunk.map(|chunk| read_lines(chunk, whole, is_kept)),
+        |read| {
+            let ReadChunk { text, lines } = read?;
+            for line in lines {
                 let place = auditor.head().seq + 1;
                 let line = line.map_err(|wrong| wrong.at(place))?;
-                let filed = auditor.follow(line.reading)?;
+                let filed = auditor.follow(line.reading, &text[line.body])?;
                 see(expected, &auditor, &filed)?;
                 if header.sealed && line.is_opened {
                     let message = "the header says that openings are left out, and one stands here";
@@ -156,58 +168,79 @@ fn compare_header(header: &Header, audit: &Audit) -> Result<(), End> {
 }
 
 /// Reads lines as far as that needs no other ones; ends with the first that is wrong.
-fn read_lines(chunk: &Chunk, whole: bool, is_kept: bool) -> Vec<Result<Line, Wrong>> {
-    let before = chunk.before.as_deref().map(parts);
+fn read_lines(chunk: Chunk, whole: bool, is_kept: bool) -> ReadChunk {
+    let before = chunk.before.as_deref().map(|line| parts(text(line)?));
     // Of what cannot be read nobody asks what came after.
     let mut previous = before
         .and_then(Result::ok)
         .map_or(GENESIS, |entry| entry.digest);
-    let mut read = Vec::with_capacity(chunk.lines.len() / LINE);
-    let mut rest = &chunk.lines[..];
-    while !rest.is_empty() {
-        let line = read_line(take_line(&mut rest), &previous, whole, is_kept);
-        let is_wrong = !matches!(&line, Ok(line) if line.reading.said.is_ok());
-        previous = line.as_ref().map_or(previous, |line| line.reading.digest);
-        read.push(line);
+    let (text, cut_off) = texts(chunk.lines);
+    let mut lines = Vec::with_capacity(text.len() / LINE);
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let read = read_line(line, start, &previous, whole, is_kept);
+        start += line.len();
+        let is_wrong = !matches!(&read, Ok(line) if line.reading.said.is_ok());
+        previous = read.as_ref().map_or(previous, |line| line.reading.digest);
+        lines.push(read);
         if is_wrong {
-            break;
+            return ReadChunk { text, lines };
         }
     }
-    read
+    lines.extend(cut_off.map(Err));
+    ReadChunk { text, lines }
 }
 
-/// Takes a line off the beginning, with its end if it has one.
-fn take_line<'l>(rest: &mut &'l [u8]) -> &'l [u8] {
-    let all = *rest;
-    // Reading from memory: this cannot fail.
-    let length = rest.skip_until(b'\n').unwrap_or(all.len());
-    &all[..length]
+/// Takes the lines that are text, and what is wrong with the one after them, if one is not.
+fn texts(lines: Vec<u8>) -> (String, Option<Wrong>) {
+    let error = match String::from_utf8(lines) {
+        Ok(text) => return (text, None),
+        Err(error) => error,
+    };
+    let valid = error.utf8_error().valid_up_to();
+    let bytes = error.as_bytes();
+    let end = bytes[..valid].iter().rposition(|byte| *byte == b'\n');
+    let (texts, rest) = bytes.split_at(end.map_or(0, |end| end + 1));
+    let line = rest.split_inclusive(|byte| *byte == b'\n').next();
+    let wrong = line.and_then(|line| text(line).err());
+    (String::from_utf8_lossy(texts).into_owned(), wrong)
 }
 
-fn read_line(line: &[u8], previous: &Digest, whole: bool, is_kept: bool) -> Result<Line, Wrong> {
-    let read = |entry: EntryText<'_>| Line {
-        reading: reading::read(entry, previous, whole),
-        is_opened: entry.opening.is_some(),
-        entry: is_kept.then(|| entry.to_entry()),
+/// Reads a line, with its end, that begins at a place of the text of a chunk.
+fn read_line(
+    line: &str,
+    start: usize,
+    previous: &Digest,
+    whole: bool,
+    is_kept: bool,
+) -> Result<Line, Wrong> {
+    let line = line.strip_suffix('\n').ok_or(CUT_OFF)?;
+    let read = |entry: EntryText<'_>| {
+        let body = start + export::BODY.len();
+        Line {
+            reading: reading::read(entry, previous, whole),
+            body: body..body + entry.body.len(),
+            is_opened: entry.opening.is_some(),
+            entry: is_kept.then(|| entry.to_entry()),
+        }
     };
     // Its body and its opening are JSON if they could be read.
-    let split = export::split_line(text(line)?).map(read);
-    match split {
+    match export::split_line(line).map(read) {
         Some(read) if read.reading.said.is_ok() => Ok(read),
         _ => parts(line).map(read),
     }
 }
 
-/// Finds the parts of an entry in its line, with its end.
-fn parts(line: &[u8]) -> Result<EntryText<'_>, Wrong> {
-    export::read_line(text(line)?).map_err(Wrong::Spelling)
+/// Finds the parts of an entry in its line, without its end.
+fn parts(line: &str) -> Result<EntryText<'_>, Wrong> {
+    export::read_line(line).map_err(Wrong::Spelling)
 }
+
+const CUT_OFF: Wrong = Wrong::Text("the last line has no end; the file is cut off");
 
 /// Returns a line without its end, which every one must have.
 fn text(line: &[u8]) -> Result<&str, Wrong> {
-    let line = line
-        .strip_suffix(b"\n")
-        .ok_or(Wrong::Text("the last line has no end; the file is cut off"))?;
+    let line = line.strip_suffix(b"\n").ok_or(CUT_OFF)?;
     std::str::from_utf8(line).map_err(|_| Wrong::Text("a line is not UTF-8"))
 }
 
@@ -280,7 +313,7 @@ impl<'p> Lines<'p> {
 
     /// Returns some of the lines that are left.
     fn chunk(&mut self) -> io::Result<Vec<u8>> {
-        let mut lines = Vec::new();
+        let mut lines = Vec::with_capacity(CHUNK_ROOM);
         self.reader.by_ref().take(CHUNK).read_to_end(&mut lines)?;
         // A longer one is cut off, as one without an end is.
         let mut rest = self.reader.by_ref().take(LINE_MAX);

@@ -40,7 +40,7 @@ struct Kept {
 
 /// What came of a batch.
 enum Done {
-    Entries(Vec<(Reading, Vec<Vec<u8>>)>),
+    Entries(Vec<(Reading, Kept)>),
     Standing,
     Rows(Vec<Result<Checked, Fault>>),
     EndOf(Table),
@@ -115,7 +115,7 @@ fn work(batch: Batch) -> Done {
             let entries = entries.into_iter().map(|kept| {
                 let read = reading::read(kept.entry.text(), &previous, true);
                 previous = read.digest;
-                (read, kept.keys)
+                (read, kept)
             });
             Done::Entries(entries.collect())
         }
@@ -141,8 +141,8 @@ impl Comparison {
     fn take(&mut self, done: Done, expected: &mut Expected) -> Result<(), End> {
         match done {
             Done::Entries(entries) => {
-                for (read, keys) in entries {
-                    let filed = self.auditor.follow(read)?;
+                for (read, Kept { entry, keys }) in entries {
+                    let filed = self.auditor.follow(read, &entry.body)?;
                     see(expected, &self.auditor, &filed)?;
                     self.files.count(&self.auditor, &filed, &keys);
                 }

@@ -29,7 +29,7 @@ use crate::units::{Digest, RunId};
 type Auditor = audit::Auditor<Spill>;
 
 /// How many rows an audit holds at least before it puts some away.
-const HELD: usize = 2_048;
+const HELD: usize = 512;
 
 /// What a verification came to.
 #[derive(Debug)]
