@@ -43,6 +43,84 @@ fn verify(study: &Study, file: &str) -> common::Said {
 }
 
 #[test]
+fn the_end_of_what_was_printed_is_shown() {
+    let arm = |letter: &str, said: &str| format!("printf {letter} > out; printf '{said}'");
+    let recipe = Recipe {
+        arms: [
+            arm("a", "one\\ntwo \\033[31m\\nthree\\n"),
+            arm("b", "%5000s\\nlast"),
+        ],
+        tasks: 1,
+        repeats: 1,
+        output_max: "4KiB",
+        ..Recipe::default()
+    };
+    let study = recipe.lay();
+    study.complete();
+    let of = |arm: &str| {
+        let runs = study.runs();
+        let run = runs.iter().find(|run| run["arm"] == arm).unwrap();
+        run["run"].to_string()
+    };
+    let (a, b) = (of("a"), of("b"));
+    let said = study.prereg(&["show", &a, "--tail", "18B"]);
+    assert!(
+        said.out
+            .contains("          | two \\u{1b}[31m\n          | three\n"),
+        "{said:?}"
+    );
+    let tails = |run: &str, size: &str| {
+        let json = study.data(&["show", run, "--tail", size]);
+        let tails = json["tails"].as_object().unwrap().clone();
+        let (_, text) = tails
+            .iter()
+            .find(|(path, _)| path.ends_with(".stdout"))
+            .unwrap();
+        text.as_str().unwrap().to_owned()
+    };
+    assert_eq!(tails(&a, "1MiB"), "one\ntwo \u{1b}[31m\nthree\n");
+    // A line that begins with the cut is not known to be whole.
+    assert_eq!(tails(&a, "7B"), "three\n");
+    assert_eq!(tails(&a, "6B"), "");
+    assert_eq!(tails(&a, "3B"), "");
+    // Nothing is shown across what was left out.
+    assert_eq!(tails(&b, "1MiB"), "last");
+    assert_eq!(tails(&b, "2B"), "st");
+    assert_eq!(study.data(&["show", &a])["tails"], Value::Null);
+}
+
+/// What an arm prints may tell what it achieved.
+#[test]
+fn what_is_sealed_is_not_shown() {
+    let recipe = Recipe {
+        seal: true,
+        runs_max: 1,
+        arms: [1, 2].map(|_| {
+            "echo secret; echo >> \"$LOG\"; [ {run.id} = 1 ] || exec sleep 300".to_owned()
+        }),
+        timeout: "10m",
+        ..Recipe::default()
+    };
+    let study = recipe.lay();
+    let mut runner = study.spawn(&["run", "study.toml"]);
+    common::wait_until("the second run never started", || {
+        study.log().lines().count() == 2
+    });
+    runner.kill().unwrap();
+    runner.wait().unwrap();
+    let said = study.prereg(&["show", "1", "--tail", "1KiB"]);
+    assert!(!said.out.contains("secret"), "{said:?}");
+    assert_eq!(
+        study.data(&["show", "1", "--tail", "1KiB"])["tails"],
+        json!({})
+    );
+    let said = study.prereg(&["show", "1", "--tail", "1KiB", "--unblind"]);
+    assert!(said.out.contains("          | secret\n"), "{said:?}");
+    study.data(&["cancel", "2"]);
+    study.assert_nobody_is_left();
+}
+
+#[test]
 fn what_runs_printed_is_held_to_its_digest() {
     let study = study();
     study.data(&["export", "--to", "any name.jsonl"]);

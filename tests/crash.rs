@@ -482,6 +482,50 @@ fn a_run_whose_end_cannot_be_proved_holds_up_no_other() {
     assert_eq!(study.states()[0].2, "lost");
 }
 
+/// A run of which something may be left, as its supervisor says, is neither over nor lost.
+#[test]
+fn a_run_that_could_not_be_swept_is_not_over() {
+    let study = slow("sleep 300");
+    let mut runner = begin(&study);
+    let supervisor = supervisor(&study);
+    runner.kill().unwrap();
+    runner.wait().unwrap();
+    kill_with(rustix::process::Signal::KILL, supervisor);
+    common::wait_until("the supervisor never ended", || !is_alive(supervisor));
+    let notes = common::files_below(&study.base.join("study.prereg.runs"));
+    let mut notes = notes.into_iter();
+    let note = notes.find(|path| path.ends_with("1.supervisor")).unwrap();
+    let stream = serde_json::json!({ "bytes": 0, "kept": 0, "tail": 0, "digest": "00".repeat(32) });
+    let receipt = serde_json::json!({
+        "tier": "subreaper",
+        "before": { "digest": null, "at": null },
+        "became": { "ended": {
+            "exit": 0, "signal": null, "timed_out": false, "interrupted": false, "over_limit": false,
+            "was_short_of_memory": false, "wall_us": 1, "usage": {}, "leaked": false,
+            "remains": "timed out", "stdout": stream, "stderr": stream, "capture_fault": null,
+        } },
+    });
+    fs::write(note.with_extension("receipt"), receipt.to_string()).unwrap();
+    for _ in 0..2 {
+        let found = study.data(&["reconcile"]);
+        assert_eq!(found["runs"][0]["found"], "unproven", "{found}");
+        let said = study.prereg(&["run", "study.toml", "--json"]);
+        assert_eq!(said.error_code(), "end-unproven", "{said:?}");
+        assert_eq!(study.states()[0].1, "live");
+    }
+    study.data(&[
+        "reconcile",
+        "1",
+        "--lost",
+        "--reason",
+        "the disk it hung on is back",
+    ]);
+    study.complete();
+    study.verify();
+    study.assert_nobody_is_left();
+    assert_eq!(study.states()[0].2, "lost");
+}
+
 /// A runner that is killed while the judge is at work judges again and executes nothing again.
 #[test]
 fn a_run_that_ended_is_judged_again_and_not_executed_again() {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::TypedValueParser;
 use clap::{Args, Parser, Subcommand, value_parser};
 
-use crate::units::{Digest, EXACT_MAX, Micros, Money, RunId};
+use crate::units::{Bytes, Digest, EXACT_MAX, Micros, Money, RunId};
 
 /// Runs pre-registered comparisons: the rules first, the results after, every decision re-derivable.
 #[derive(Debug, Parser)]
@@ -144,7 +144,7 @@ pub(super) enum Verb {
     )]
     Analyze(Analyze),
     /// Shows a run.
-    #[command(after_help = "Example:\n  prereg show 12")]
+    #[command(after_help = "Examples:\n  prereg show 12\n  prereg show 12 --tail 4KiB")]
     Show(Show),
     /// Prints the line to publish: it binds every entry so far.
     #[command(
@@ -717,6 +717,9 @@ fn amount(text: &str) -> Result<f64, String> {
 pub(super) struct Show {
     /// The run's number.
     pub run: RunId,
+    /// Prints the last lines of what the run and its judge have printed, of each at most so much.
+    #[arg(long, value_name = "SIZE")]
+    pub tail: Option<Bytes>,
     #[command(flatten)]
     pub which: Which,
     #[command(flatten)]

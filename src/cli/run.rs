@@ -255,8 +255,12 @@ fn offer_to_leave(brake: &Brake, bar: &Arc<Bar>) {
     );
     let (brake, bar) = (brake.clone(), Arc::clone(bar));
     let ask = move || {
-        let mut line = String::new();
-        if std::io::stdin().read_line(&mut line).is_ok() && line.trim() == "k" {
+        // What is no answer may be followed by one.
+        if std::io::stdin()
+            .lines()
+            .map_while(Result::ok)
+            .any(|line| line.trim() == "k")
+        {
             bar.say("leaving     live runs go on without this session");
             brake.leave();
         }

@@ -2,27 +2,27 @@
 
 use std::path::Path;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::args::Show;
 use super::by_hand;
-use super::reply::{Failure, Reply};
+use super::reply::{Failure, Reply, visible};
 use super::results;
 use super::run::runs_folder;
 use super::seal::{is_sealed, look};
 use super::study::find_record;
 use crate::engine::artefacts::Artefacts;
 use crate::engine::blocks::Flag;
-use crate::engine::command::{Cause, Judged};
+use crate::engine::command::{Cause, Judged, Stream};
 use crate::engine::evidence::{self, Known, Slip};
 use crate::engine::refusal::Refusal;
 use crate::engine::rules::Rules;
 use crate::engine::scoring;
 use crate::engine::slice::Run;
 use crate::protocol::frame::Task;
-use crate::runner::executor;
+use crate::runner::{executor, tail};
 use crate::store::Store;
-use crate::units::RunId;
+use crate::units::Bytes;
 
 /// Shows a run.
 pub(super) fn show(args: &Show) -> Result<Reply, Failure> {
@@ -49,12 +49,24 @@ pub(super) fn show(args: &Show) -> Result<Reply, Failure> {
     let void = store.void_of(&run)?;
     let mut text = run_text(&run, rules.as_deref(), task.as_ref(), flag, sealed);
     text.push_str(&void.as_ref().map(by_hand::void_line).unwrap_or_default());
-    let outputs = outputs(&record, &store, run.run)?;
-    for path in &outputs {
+    let outputs = outputs(&record, &store, &run)?;
+    let mut tails = Map::new();
+    for output in &outputs {
+        let path = &output.path;
         text.push_str(&format!("  output    {path}\n"));
+        // What an arm prints may tell what it achieved.
+        if let Some(max) = args.tail.filter(|_| !sealed) {
+            let said = output.end(max)?;
+            text.push_str(&quoted(&said));
+            tails.insert(path.clone(), Value::from(said));
+        }
     }
+    let outputs = outputs.into_iter().map(|output| output.path).collect();
     let mut json = run_json(run, flag, sealed, outputs);
     json["void"] = json!(void);
+    if args.tail.is_some() {
+        json["tails"] = Value::Object(tails);
+    }
     Ok(Reply::done(text, json))
 }
 
@@ -264,14 +276,52 @@ fn lack(run: &Run, rules: &Rules) -> Option<Slip> {
     evidence::slip(rules, known)
 }
 
+/// A file that keeps what a run or its judge has printed.
+struct Output {
+    path: String,
+    /// How many of its last bytes follow one another, where something was left out before them.
+    tail: Option<u64>,
+}
+
+impl Output {
+    /// Returns the last lines of it.
+    fn end(&self, max: Bytes) -> Result<String, Failure> {
+        let path = Path::new(&self.path);
+        let last = tail::read(path, self.tail, max.0);
+        let last = last.map_err(|error| Failure::file(path, &error))?;
+        Ok(String::from_utf8_lossy(&last).into_owned())
+    }
+}
+
 /// Returns the files that keep what a run and its judge have printed.
-fn outputs(record: &Path, store: &Store, run: RunId) -> Result<Vec<String>, Failure> {
+fn outputs(record: &Path, store: &Store, run: &Run) -> Result<Vec<Output>, Failure> {
     let runs = runs_folder(store, record)?;
-    Ok(executor::outputs(&runs, run)
-        .into_iter()
-        .filter(|path| path.is_file())
-        .map(|path| path.display().to_string())
+    let said = run.execution.as_ref();
+    let streams = [
+        said.and_then(|said| said.stdout.as_ref()),
+        said.and_then(|said| said.stderr.as_ref()),
+        // What a judge prints is on no record: its end is the file's.
+        None,
+        None,
+    ];
+    let gap = |stream: &Stream| (stream.kept < stream.bytes).then_some(stream.tail);
+    let found = executor::outputs(&runs, run.run).into_iter().zip(streams);
+    let found = found.filter(|(path, _)| path.is_file());
+    Ok(found
+        .map(|(path, stream)| Output {
+            path: path.display().to_string(),
+            tail: stream.and_then(gap),
+        })
         .collect())
+}
+
+/// Sets lines that somebody else has written apart from ours; what a terminal would obey is shown as what it
+/// is, wherever it goes.
+fn quoted(said: &str) -> String {
+    visible(said)
+        .lines()
+        .map(|line| format!("          | {line}\n"))
+        .collect()
 }
 
 fn run_json(run: Run, flag: Option<Flag>, sealed: bool, outputs: Vec<String>) -> Value {

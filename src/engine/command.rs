@@ -381,6 +381,9 @@ pub struct Execution {
     /// The most memory that one of its processes had.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Bytes>,
+    /// The digest of the program that was executed, where the protocol binds one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<Box<Digest>>,
     /// How it was held together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub containment: Option<Containment>,

@@ -11,6 +11,7 @@ use super::anchor::expected::Stand;
 use super::divergence::{Code, Divergence};
 use super::entry::{Answer, EXPOSED, Head};
 use super::reading::{Reading, Recorded, Said, Unread};
+use super::receipt;
 use super::shelf::{self, Shelf};
 use crate::engine::command::{Action, Command};
 use crate::engine::decide;
@@ -20,7 +21,7 @@ use crate::engine::facts::FactKey;
 use crate::engine::looks::{self, Due, Seen, SeenTask};
 use crate::engine::refusal::Refusal;
 use crate::engine::rules::Rules;
-use crate::engine::slice::{Slice, Standing};
+use crate::engine::slice::{Run, Slice, Standing};
 use crate::engine::totals;
 use crate::units::{Digest, RunId, Time};
 
@@ -41,6 +42,8 @@ pub struct Auditor<S> {
     rulings: u64,
     refusals: u64,
     withheld: u64,
+    /// Whether what was observed of some run is withheld.
+    is_partial: bool,
     pilots_before_registration: u64,
     registered_at: Option<Time>,
 }
@@ -109,6 +112,7 @@ impl<S: Shelf> Auditor<S> {
             rulings: 0,
             refusals: 0,
             withheld: 0,
+            is_partial: false,
             pilots_before_registration: 0,
             registered_at: None,
         }
@@ -136,6 +140,8 @@ impl<S: Shelf> Auditor<S> {
             Recorded::Read(ruling) => self.agreed(place, &command, ruling, withheld)?,
             Recorded::Unread(unread) => self.follows(place, &command, unread, body)?,
         };
+        self.is_partial |= withheld && matches!(command.action, Action::Finish { .. });
+        self.hold(place, &command.action, &ruling)?;
         if !self.seals(&command.action, &ruling, &sealed) {
             let message = "what it seals is not what such an entry seals";
             return Err(Divergence::new(Code::Commitment, place, message).into());
@@ -319,6 +325,47 @@ impl<S: Shelf> Auditor<S> {
                 recorded,
             ))),
         }
+    }
+
+    /// Holds what an ending shows of its run to what is registered.
+    fn hold(&mut self, seq: u64, action: &Action, recorded: &Answer) -> Result<(), End<S::Fault>> {
+        let (
+            Action::Finish {
+                run,
+                execution: Some(execution),
+                ..
+            },
+            Answer::Granted(_),
+        ) = (action, recorded)
+        else {
+            return Ok(());
+        };
+        let slip = self.ask(|rules, slice| {
+            let (rules, run) = (rules?, slice.run(*run)?);
+            let task = match &execution.program {
+                Some(_) => rules.task_in(slice, &run.task),
+                None => None,
+            };
+            receipt::differs(rules, task.as_deref(), run, execution)
+        })?;
+        match slip {
+            None => Ok(()),
+            Some(slip) => Err(slip.at(Code::ReceiptDiffers, seq).into()),
+        }
+    }
+
+    /// Returns what a run that has ended does not show of how it was executed; nothing where what was
+    /// observed of runs is withheld.
+    pub fn lacks(&mut self, run: &Run) -> Result<Option<Divergence>, End<S::Fault>> {
+        if self.is_partial {
+            return Ok(None);
+        }
+        let slip = self.ask(|rules, slice| {
+            let rules = rules?;
+            let task = rules.task_in(slice, &run.task);
+            receipt::lacks(rules, task.as_deref(), run)
+        })?;
+        Ok(slip.map(|slip| slip.at(Code::ReceiptMissing, 0)))
     }
 
     /// Computes again what a look that was taken came to.

@@ -57,6 +57,10 @@ pub enum Code {
     AnchorInvalid,
     /// A derived table is not what the entries say.
     TablesDiffer,
+    /// An ending says that its run was not executed as registered.
+    ReceiptDiffers,
+    /// Nothing shows that a run was executed as registered.
+    ReceiptMissing,
     /// A file that a run has left is not what the record says.
     ArtefactDiffers,
 }
@@ -83,6 +87,8 @@ impl Code {
             Self::AnchorDiffers => "anchor-differs",
             Self::AnchorInvalid => "anchor-invalid",
             Self::TablesDiffer => "tables-differ",
+            Self::ReceiptDiffers => "receipt-differs",
+            Self::ReceiptMissing => "receipt-missing",
             Self::ArtefactDiffers => "artefact-differs",
         }
     }

@@ -12,7 +12,7 @@
 //! - `anchor`: heads that were published, and what shows it;
 //! - `reading`: what of an entry can be checked by itself;
 //! - `audit`: the chain checked and every ruling decided again; `shelf`: so that it holds few rows;
-//! - `divergence`: what an audit can find.
+//! - `receipt`: what the end of a run must show; `divergence`: what an audit can find.
 
 pub mod anchor;
 pub mod audit;
@@ -21,6 +21,7 @@ pub mod entry;
 pub mod export;
 pub mod prml;
 pub mod reading;
+pub mod receipt;
 pub mod shelf;
 pub mod statement;
 pub mod unshown;

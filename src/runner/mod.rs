@@ -8,7 +8,7 @@
 //! - `executor`: what is done for one run, from its workspace to its evidence;
 //! - `supervisor`: one a run, which outlives its session; what it holds an arm together by;
 //! - `process`: one command, watched, in its own process group; `tree`: files that arms may have touched;
-//! - `kept`: what is kept of what runs printed, held to the record;
+//! - `kept`: what is kept of what runs printed, held to the record; `tail`: its end, to be shown;
 //! - `programs`: the look at a study's programs before anything starts;
 //! - `world`: looks at the world for the rules;
 //! - `children`: who is being executed, for the session after one that was killed;
@@ -32,5 +32,6 @@ pub mod signals;
 pub mod signing;
 pub mod supervisor;
 pub mod switch;
+pub mod tail;
 pub mod tree;
 pub mod world;

@@ -77,6 +77,7 @@ pub(super) fn recover(
 ) -> Result<Recovered, SessionFault> {
     let mut work = VecDeque::new();
     let mut unproven = Vec::new();
+    // What is alive, and what may not be taken for something else.
     let (mut lost, mut alive) = (Vec::new(), BTreeSet::new());
     for run in ours(store)? {
         match fate(executor, &run) {
@@ -86,7 +87,12 @@ pub(super) fn recover(
             }
             Fate::Lost => {
                 clean_up(store, executor, &run)?;
-                lost.push(run.run);
+                lost.push(executor::lost(run.run));
+            }
+            Fate::Rebooted => {
+                alive.insert(run.run);
+                clean_up(store, executor, &run)?;
+                lost.push(executor::rebooted(run.run));
             }
             Fate::Alive => {
                 alive.insert(run.run);
@@ -102,8 +108,8 @@ pub(super) fn recover(
     }
     if !lost.is_empty() {
         store.write(|writer| {
-            for run in &lost {
-                writer.apply(request(actor, executor::lost(*run)))?;
+            for said in lost {
+                writer.apply(request(actor, said))?;
             }
             Ok(())
         })?;
@@ -138,6 +144,8 @@ enum Fate {
     Judgeable,
     /// Nobody knows how it ended.
     Lost,
+    /// The machine was started anew while it was live: nothing of it is left, and nothing is its.
+    Rebooted,
     /// Whether it has ended cannot be proved.
     Unproven,
 }
@@ -152,7 +160,9 @@ fn fate(executor: &Executor<'_>, run: &Run) -> Fate {
     let traces = executor.traces(run.run);
     match traces.seen() {
         Seen::Alive(_) => Fate::Alive,
+        _ if traces.says_that_some_remains() => Fate::Unproven,
         _ if traces.has_receipt() => Fate::Told,
+        Seen::Nobody if traces.are_of_another_boot() => Fate::Rebooted,
         Seen::Nobody => {
             executor.end_rest(run.run);
             Fate::Lost
@@ -210,6 +220,12 @@ pub fn reconcile(
             Fate::Lost => {
                 clean_up(store, executor, &run)?;
                 record(store, actor, Some(executor::lost(id)))?;
+                (id, Found::Lost)
+            }
+            Fate::Rebooted => {
+                alive.insert(id);
+                clean_up(store, executor, &run)?;
+                record(store, actor, Some(executor::rebooted(id)))?;
                 (id, Found::Lost)
             }
         });

@@ -51,6 +51,7 @@ impl Executor<'_> {
             system: ended.usage.system_us.map(Micros),
             processors: processors(),
             memory: ended.usage.peak_bytes.map(Bytes),
+            program: before.program.map(Box::new),
             containment: Some(tier),
             ended_by: Some(ended_by),
             workspace: Some(Box::new(self.seen(run, before))),
@@ -127,6 +128,15 @@ pub fn lost(run: RunId) -> Action {
         run,
         Cause::Lost,
         "its supervisor ended without a receipt".to_owned(),
+    )
+}
+
+/// Says that a run was live when the machine was started anew.
+pub fn rebooted(run: RunId) -> Action {
+    closed(
+        run,
+        Cause::Lost,
+        "the machine was started anew while it was executed".to_owned(),
     )
 }
 

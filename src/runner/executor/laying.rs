@@ -23,7 +23,8 @@ impl Executor<'_> {
         fs::create_dir(workspace).map_err(fault)
     }
 
-    pub(super) fn prepare(&self, assignment: &Assignment) -> Result<(), StepFault> {
+    /// Lays the workspace of a run; returns the digest of its program, where one is registered.
+    pub(super) fn prepare(&self, assignment: &Assignment) -> Result<Option<Digest>, StepFault> {
         let workspace = self.workspace(assignment.run);
         let fault = StepFault::folder(&workspace);
         match fs::create_dir(&workspace) {
@@ -80,7 +81,7 @@ impl Executor<'_> {
             let laid = tree::lay(&self.base.join(&path), workspace, to)?;
             self.unchanged(&path, laid)?;
         }
-        self.unchanged_program(&judge.command, assignment)
+        self.unchanged_program(&judge.command, assignment).map(drop)
     }
 
     /// Refuses a file whose digest is not the registered one.
@@ -94,17 +95,19 @@ impl Executor<'_> {
         }
     }
 
+    /// Refuses a program that is not the registered one; returns its digest, where one is registered.
     pub(super) fn unchanged_program(
         &self,
         command: &[String],
         assignment: &Assignment,
-    ) -> Result<(), StepFault> {
+    ) -> Result<Option<Digest>, StepFault> {
         let program = command.first().map_or("", String::as_str);
         let program = self.fill(program, assignment, false);
         let path = program.trim_start_matches("./");
-        if self.rules.registration().files.contains_key(path) {
-            self.unchanged(path, tree::file_digest(&self.base.join(path))?)?;
+        if !self.rules.registration().files.contains_key(path) {
+            return Ok(None);
         }
-        Ok(())
+        let found = tree::file_digest(&self.base.join(path))?;
+        self.unchanged(path, found).map(|()| Some(Digest(found)))
     }
 }

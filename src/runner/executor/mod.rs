@@ -21,8 +21,8 @@ use std::path::{Path, PathBuf};
 
 pub use beside::{clean, end_supervisors, left, outputs};
 use beside::{remove_traces, set_aside};
-pub use ending::lost;
 use ending::{closed, text_of};
+pub use ending::{lost, rebooted};
 pub use fault::StepFault;
 use orders::Unstarted;
 use staging::Staged;
@@ -121,7 +121,7 @@ impl Executor<'_> {
         let started = self
             .prepare(assignment)
             .map_err(Unstarted::Fault)
-            .and_then(|()| self.start_arm(assignment, bench));
+            .and_then(|program| self.start_arm(assignment, program, bench));
         meanwhile();
         match started {
             Ok(given) => self.wait(assignment, given),
@@ -161,6 +161,10 @@ impl Executor<'_> {
             Ok(Outcome::Lost) => {
                 self.end_rest(run);
                 (Some(lost(run)), None)
+            }
+            // It is as live as it was, as long as something of it may be.
+            Ok(Outcome::Ended(ended, ..)) if ended.remains.is_some() => {
+                return (None, Some(StepFault::Unproven(run)));
             }
             Ok(Outcome::Ended(ended, ..)) if ended.interrupted => {
                 let note = "the operator ended it".to_owned();
@@ -284,6 +288,10 @@ impl Executor<'_> {
         self.lay_for_judge(assignment, workspace)?;
         let in_place = staged == Staged::InPlace;
         match self.execute_judge(assignment, bench)? {
+            Outcome::Ended(ended, ..) if ended.remains.is_some() => Ok(Some(Judged {
+                fault: ended.remains,
+                ..Judged::default()
+            })),
             Outcome::Ended(ended, ..) if ended.interrupted => Ok(None),
             Outcome::Ended(ended, ..) => match ended.capture_fault {
                 Some(fault) => Err(fault.into()),

@@ -14,7 +14,7 @@ use crate::protocol::template;
 use crate::runner::process::SpawnFault;
 use crate::runner::supervisor::{self, Before, Given, Hidden, Order, Outcome, Seen, Traces};
 use crate::runner::{children, clock, tree};
-use crate::units::{Micros, Time};
+use crate::units::{Digest, Micros, Time};
 
 /// A limit for what has none: ten years.
 const NO_LIMIT: Duration = Duration::from_secs(10 * 365 * 86_400);
@@ -22,6 +22,8 @@ const NO_LIMIT: Duration = Duration::from_secs(10 * 365 * 86_400);
 /// What is executed for a run: its arm, or its judge.
 struct Part<'a> {
     command: &'a [String],
+    /// The digest of its program, where one is registered and recorded.
+    program: Option<Digest>,
     limits: &'a Limits,
     timeout: Option<Micros>,
     /// Whether it is told where the task's own folder is.
@@ -59,12 +61,14 @@ impl Executor<'_> {
     pub(super) fn start_arm(
         &self,
         assignment: &Assignment,
+        program: Option<Digest>,
         bench: &mut Bench<'_>,
     ) -> Result<Given, Unstarted> {
         let limits = self.limits(&assignment.arm);
         let [stdout, stderr, ..] = outputs(self.runs, assignment.run);
         let part = Part {
             command: self.command(&assignment.arm),
+            program,
             limits,
             timeout: limits.timeout,
             sees_task: self.rules.protocol().control(&assignment.arm).is_some(),
@@ -88,6 +92,7 @@ impl Executor<'_> {
         let [.., stdout, stderr] = outputs(self.runs, assignment.run);
         let part = Part {
             command,
+            program: None,
             limits: &protocol.execution,
             timeout,
             sees_task: true,
@@ -173,6 +178,7 @@ impl Executor<'_> {
                     .then(|| tree::state(&self.workspace(assignment.run), Time(0)).digest)
                     .flatten(),
                 at: Some(clock::now()),
+                program: part.program,
             },
             command,
         };

@@ -55,6 +55,14 @@ impl ProcessIdentity {
         }
     }
 
+    /// Returns whether the machine was started anew since, so that nothing of that time is left.
+    pub fn is_of_another_boot(&self) -> bool {
+        match (&self.boot_id, boot_id()) {
+            (Some(then), Some(now)) => then != now,
+            _ => false,
+        }
+    }
+
     /// Opens the process if it is provably still that one, and has not ended.
     pub(in crate::runner) fn open(&self) -> Result<OwnedFd, Orphan> {
         let Self {

@@ -6,7 +6,7 @@
 //!   killed runner left behind.
 //!
 //! `watch` is the loop: one thread sleeps in one `poll` on both pipes, the leader's exit and the
-//! operator's hand, with the deadline as its time-out: nothing wakes up while a command computes. A
+//! operator's hand, with the deadline as its time-out (`steps`): nothing wakes up while a command computes. A
 //! command is over when its leader is, never when its output ends, because a process that left the
 //! group may hold the pipes. What is ended with the leader is for its `Body` to say: here the group,
 //! which is enough for looks at the world; what runs is executed by a supervisor.
@@ -21,6 +21,7 @@ mod identity;
 mod interrupt;
 mod keep;
 mod program;
+mod steps;
 #[cfg(test)]
 mod tests;
 mod watch;
@@ -36,6 +37,7 @@ pub use identity::{Orphan, ProcessIdentity, end_orphan};
 pub use interrupt::Interrupt;
 pub use program::{SpawnFault, must_exist};
 pub(super) use program::{explain, prepare};
+pub use steps::{Phase, Step};
 pub(super) use watch::{Body, Hand, Pipes, Status, Usage, await_readable, watch};
 
 /// Describes one command, completely: nothing is taken from the runner's own surroundings.
@@ -84,6 +86,8 @@ pub struct Ended {
     pub wall_us: u64,
     /// What it used, as far as the system tells.
     pub usage: Usage,
+    /// Why nobody can tell that nothing of it is left, where that is so.
+    pub remains: Option<String>,
     /// Whether a process outside the group still held a pipe when reading it was given up.
     /// `stdout` and `stderr` are then what had come by that time.
     pub leaked: bool,
@@ -107,7 +111,11 @@ pub fn execute(
     interrupt: &Interrupt,
     on_spawn: impl FnOnce(ProcessIdentity),
 ) -> Result<Ended, SpawnFault> {
-    in_group(job, &mut { interrupt }, on_spawn)
+    let ended = in_group(job, &mut { interrupt }, on_spawn)?;
+    match ended.remains {
+        Some(why) => Err(SpawnFault::lost(job, std::io::Error::other(why))),
+        None => Ok(ended),
+    }
 }
 
 /// Executes a command in a process group of its own; any hand may end it.

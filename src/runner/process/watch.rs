@@ -8,6 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::{Deserialize, Serialize};
 
 use super::capture::Capture;
+use super::steps::{Phase, Step};
 use super::{Ended, Interrupt, Job};
 
 /// How long the pipes are read after everything is dead, unless they end before.
@@ -140,22 +141,6 @@ enum Cause {
     Limit,
 }
 
-/// What is done to a command, and when the next step is due. `None` is never.
-enum Phase {
-    Running { term_at: Option<Instant> },
-    Ending { kill_at: Option<Instant> },
-    Killed,
-}
-
-impl Phase {
-    fn due(&self) -> Option<Instant> {
-        match self {
-            Self::Running { term_at: at } | Self::Ending { kill_at: at } => *at,
-            Self::Killed => None,
-        }
-    }
-}
-
 /// Watches a command that has started until nothing of it is left.
 ///
 /// `ends` keeps the writing ends of the pipes open until then.
@@ -169,7 +154,8 @@ pub(in crate::runner) fn watch<B: Body>(
 ) -> io::Result<Ended> {
     let cause = await_leader(job, &mut body, &mut pipes, started, hand)?;
     let wall = started.elapsed();
-    body.sweep()?;
+    // What is left of it holds up nothing else: what is known is told, and that it is there.
+    let remains = body.sweep().err();
     drop(ends);
     pipes.drain()?;
     let status = body.reap()?;
@@ -186,6 +172,7 @@ pub(in crate::runner) fn watch<B: Body>(
         was_short_of_memory: status.was_short_of_memory,
         wall_us: status.wall_us.unwrap_or(wall),
         usage: status.usage,
+        remains: remains.map(|error| error.to_string()),
         leaked,
         stdout,
         stderr,
@@ -202,9 +189,7 @@ fn await_leader<B: Body>(
     hand: &mut impl Hand,
 ) -> io::Result<Option<Cause>> {
     let mut cause = None;
-    let mut phase = Phase::Running {
-        term_at: started.checked_add(job.timeout),
-    };
+    let mut phase = Phase::started(started, job.timeout);
     loop {
         let look = body.next_look().filter(|_| cause.is_none());
         let ready = {
@@ -218,31 +203,22 @@ fn await_leader<B: Body>(
         if ready[0] && body.has_ended()? {
             return Ok(cause);
         }
-        let is_past = |at: Option<Instant>| at.is_some_and(|at| at <= Instant::now());
-        let due = is_past(phase.due());
-        match phase {
-            Phase::Running { .. } => {
-                cause = if due {
-                    Some(Cause::Timeout)
-                } else if ready[3..].contains(&true) && hand.asks() {
-                    Some(Cause::Interrupt)
-                } else if is_past(look) && body.is_over_limit() {
-                    Some(Cause::Limit)
-                } else {
-                    None
-                };
-                if cause.is_some() {
-                    body.terminate();
-                    phase = Phase::Ending {
-                        kill_at: Instant::now().checked_add(job.grace),
-                    };
-                }
-            }
-            Phase::Ending { .. } if due => {
-                body.kill();
-                phase = Phase::Killed;
-            }
-            _ => {}
+        let now = Instant::now();
+        if cause.is_none() {
+            cause = if phase.is_due(now) {
+                Some(Cause::Timeout)
+            } else if ready[3..].contains(&true) && hand.asks() {
+                Some(Cause::Interrupt)
+            } else if look.is_some_and(|at| at <= now) && body.is_over_limit() {
+                Some(Cause::Limit)
+            } else {
+                None
+            };
+        }
+        match phase.step(now, cause.is_some(), job.grace) {
+            Some(Step::Terminate) => body.terminate(),
+            Some(Step::Kill) => body.kill(),
+            None => {}
         }
         pipes.read([ready[1], ready[2]]);
     }

@@ -33,7 +33,7 @@ pub struct Given {
 /// What became of an order.
 #[derive(Debug)]
 pub(in crate::runner) enum Outcome {
-    /// The command has ended, and nothing of it is left.
+    /// The command has ended, and nothing of it is left unless that is said.
     Ended(Box<Ended>, Tier, Before),
     /// It never ran.
     NotStarted(SpawnFault),
@@ -152,16 +152,28 @@ impl Traces {
         fs::write(&self.note, serde_json::to_vec(identity)?)
     }
 
+    /// Returns who was noted as the supervisor; nobody where nothing was, or not to the end of the line.
+    fn noted(&self) -> io::Result<Option<ProcessIdentity>> {
+        match fs::read(&self.note) {
+            // What was cut off while it was written was written before any order.
+            Ok(noted) => Ok(serde_json::from_slice(&noted).ok()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns whether the machine was started anew since the supervisor was noted.
+    pub fn are_of_another_boot(&self) -> bool {
+        let noted = self.noted();
+        noted.is_ok_and(|noted| noted.is_some_and(|noted| noted.is_of_another_boot()))
+    }
+
     /// Returns the supervisor that was noted, if there is proof that it is still at work.
     pub fn seen(&self) -> Seen {
-        let noted = match fs::read(&self.note) {
-            Ok(noted) => serde_json::from_slice::<ProcessIdentity>(&noted),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Seen::Nobody,
+        let identity = match self.noted() {
+            Ok(Some(identity)) => identity,
+            Ok(None) => return Seen::Nobody,
             Err(_) => return Seen::Unproven,
-        };
-        // What was cut off while it was written was written before any order.
-        let Ok(identity) = noted else {
-            return Seen::Nobody;
         };
         match identity.open() {
             Ok(exit) => Seen::Alive(Given {
@@ -193,6 +205,12 @@ impl Traces {
     /// Returns whether there is a receipt.
     pub fn has_receipt(&self) -> bool {
         self.receipt.exists()
+    }
+
+    /// Returns whether the receipt says that something may be left of the run.
+    pub fn says_that_some_remains(&self) -> bool {
+        let told = self.outcome();
+        matches!(told, Ok(Outcome::Ended(ended, ..)) if ended.remains.is_some())
     }
 
     /// Asks a supervisor to end what it supervises; says whether there is one.

@@ -40,12 +40,15 @@ pub(in crate::runner) struct Order {
     pub(in crate::runner) before: Before,
 }
 
-/// What stood in the working directory before the start, and when that was.
+/// What stood in the working directory before the start, and when that was; and what is started.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::runner) struct Before {
     pub(in crate::runner) digest: Option<Digest>,
     pub(in crate::runner) at: Option<Time>,
+    /// The digest of the program, where the protocol binds one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(in crate::runner) program: Option<Digest>,
 }
 
 /// What a command may use.

@@ -26,7 +26,7 @@ pub(super) struct Receipt {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Became {
-    /// It ended, and nothing of it is left.
+    /// It ended, and nothing of it is left unless that is said.
     Ended(Told),
     /// It never ran.
     Fault(Fault),
@@ -45,6 +45,9 @@ pub(super) struct Told {
     wall_us: u64,
     usage: Usage,
     leaked: bool,
+    /// Why nobody can tell that nothing of it is left, where that is so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    remains: Option<String>,
     stdout: Stream,
     stderr: Stream,
     capture_fault: Option<(String, i32)>,
@@ -121,6 +124,7 @@ impl From<&Ended> for Told {
             wall_us: ended.wall_us,
             usage: ended.usage,
             leaked: ended.leaked,
+            remains: ended.remains.clone(),
             stdout: (&ended.stdout).into(),
             stderr: (&ended.stderr).into(),
             capture_fault: fault.map(|fault| {
@@ -143,6 +147,7 @@ impl From<Told> for Ended {
             wall_us: told.wall_us,
             usage: told.usage,
             leaked: told.leaked,
+            remains: told.remains,
             stdout: told.stdout.into(),
             stderr: told.stderr.into(),
             capture_fault: told.capture_fault.map(|(path, errno)| CaptureFault {

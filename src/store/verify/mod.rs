@@ -154,11 +154,11 @@ fn show(auditor: &mut Auditor, each_run: Option<EachRun<'_>>) -> Result<(), End>
             continue;
         };
         let run = serde_json::from_slice(&bytes);
-        each(
-            first,
-            &study,
-            &run.map_err(|error| Spill::broken(error.to_string()))?,
-        )?;
+        let run = run.map_err(|error| Spill::broken(error.to_string()))?;
+        if let Some(lack) = auditor.lacks(&run)? {
+            return Err(lack.into());
+        }
+        each(first, &study, &run)?;
     }
     Ok(())
 }
