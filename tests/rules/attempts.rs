@@ -19,8 +19,8 @@ use serde_json::{Value, json};
 
 use super::shipped::{name_arms, table, with};
 
-const TASK: &str = "fixture";
-const CELL: &str = "cell";
+pub(super) const TASK: &str = "fixture";
+pub(super) const CELL: &str = "cell";
 
 /// The shipped protocol with one cell and one repetition.
 static CHECKED: LazyLock<Checked> = LazyLock::new(|| {
@@ -73,7 +73,7 @@ impl Slot {
     }
 
     /// Gives a command, and folds what it is granted.
-    fn give(&mut self, action: Action) -> Ruling {
+    pub(super) fn give(&mut self, action: Action) -> Ruling {
         let command = command(action);
         let ruling = decide::decide(Some(&RULES), &self.slice, &command)?;
         evolve::apply(&mut self.slice, &command, &ruling);
@@ -203,6 +203,20 @@ impl Slot {
     }
 }
 
+/// Begins a session of the matrix, whose one cell is executed here or elsewhere.
+pub(super) fn session(is_here: bool) -> Ruling {
+    static ELSEWHERE: LazyLock<Rules> = LazyLock::new(|| {
+        let checked = with("matrix-attempts.toml", &[TASK], |protocol| {
+            name_arms(protocol, &[CELL]);
+            let cell = protocol["arms"][0].as_table_mut().unwrap();
+            cell.insert("executed".to_owned(), "elsewhere".into());
+        });
+        Rules::new(checked.registration, checked.tasks).unwrap()
+    });
+    let rules = if is_here { &RULES } else { &ELSEWHERE };
+    decide::decide(Some(rules), &Slice::whole(), &command(Action::Session {}))
+}
+
 /// An attempt is open, so that no other may start.
 #[derive(Debug)]
 pub(super) struct Open;
@@ -225,7 +239,7 @@ fn command(action: Action) -> Command {
     }
 }
 
-fn start() -> Action {
+pub(super) fn start() -> Action {
     Action::Start {
         task: TASK.to_owned(),
         arm: CELL.to_owned(),
@@ -234,7 +248,7 @@ fn start() -> Action {
 }
 
 /// The judge's report on an attempt that succeeded.
-fn score(run: RunId) -> Action {
+pub(super) fn score(run: RunId) -> Action {
     let judge = Judged {
         exit: Some(0),
         ..Judged::default()

@@ -7,11 +7,15 @@ mod budgets;
 mod causes;
 mod history;
 mod limits;
+mod manager;
 mod passes;
 mod plan;
 mod quota;
 mod readiness;
+mod reconcile;
+mod shapes;
 mod shipped;
+mod terminal;
 mod times;
 mod transitions;
 
@@ -30,6 +34,7 @@ pub(crate) const ALL: &[(&str, Answer)] = &[
     ("block_status", blocks::block_status),
     ("budget_allows", budgets::budget_allows),
     ("build_blocks", plan::build_blocks),
+    ("cancel", manager::cancel),
     ("compare_pins", readiness::compare_pins),
     ("completed_trial_ids", blocks::completed_trial_ids),
     ("corrections_budget", budgets::corrections_budget),
@@ -38,9 +43,11 @@ pub(crate) const ALL: &[(&str, Answer)] = &[
     ("flag_incomplete", blocks::flag_incomplete),
     ("gate_decision", quota::gate_decision),
     ("guarded_transition", transitions::guarded_transition),
+    ("id_format", shapes::id_format),
     ("is_outage_hour", history::is_outage_hour),
     ("latest_known_quota", quota::latest_known_quota),
     ("launch_gate", quota::launch_gate),
+    ("launch_guard", manager::launch_guard),
     ("ledger_cumulative", budgets::ledger_cumulative),
     ("next_slot", history::next_slot),
     ("order_refusal", history::order_refusal),
@@ -54,11 +61,16 @@ pub(crate) const ALL: &[(&str, Answer)] = &[
     ("probe_seed", plan::probe_seed),
     ("publish_terminal", attempts::publish_terminal),
     ("quota_gate", quota::quota_gate),
+    ("read_tail", manager::read_tail),
+    ("reconcile_attempt", reconcile::reconcile_attempt),
+    ("resume", manager::resume),
     ("run_passes", passes::run_passes),
     ("slot_at", history::slot_at),
     ("slot_enumeration", plan::slot_enumeration),
     ("slots_done", history::slots_done),
     ("start_history", history::start_history),
     ("state_for_reason", causes::state_for_reason),
+    ("terminal_coherence", terminal::terminal_coherence),
+    ("terminal_record", terminal::terminal_record),
     ("wait_seconds", limits::wait_seconds),
 ];

@@ -11,24 +11,21 @@ use prereg::protocol::folder::{Folder, FolderFault};
 use prereg::units::Digest;
 use toml::{Table, Value};
 
-/// The folder of a shipped protocol, with another frame.
-struct WithFrame<'a> {
+/// The folder of a shipped protocol, with other files in it.
+struct WithFiles<'a> {
     below: DiskFolder,
-    path: String,
-    frame: &'a str,
+    files: BTreeMap<String, &'a str>,
 }
 
-impl Folder for WithFrame<'_> {
+impl Folder for WithFiles<'_> {
     fn read(&self, path: &str, max: usize) -> Result<Vec<u8>, FolderFault> {
-        if path != self.path {
-            self.below.read(path, max)
-        } else if self.frame.len() > max {
-            Err(FolderFault {
+        match self.files.get(path) {
+            None => self.below.read(path, max),
+            Some(text) if text.len() > max => Err(FolderFault {
                 code: Code::TooLarge,
                 message: "too large".to_owned(),
-            })
-        } else {
-            Ok(self.frame.as_bytes().to_vec())
+            }),
+            Some(text) => Ok(text.as_bytes().to_vec()),
         }
     }
 
@@ -45,6 +42,16 @@ impl Folder for WithFrame<'_> {
 ///
 /// Weaknesses that the new values bring or take away are named or left out, as an author would have to.
 pub(crate) fn with(name: &str, tasks: &[&str], change: impl FnOnce(&mut Table)) -> Checked {
+    with_files(name, tasks, &[], change)
+}
+
+/// Checks a shipped protocol as [`with`] does, with some files in its folder that are not shipped.
+pub(crate) fn with_files(
+    name: &str,
+    tasks: &[&str],
+    files: &[(&str, &str)],
+    change: impl FnOnce(&mut Table),
+) -> Checked {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("protocols");
     let text = std::fs::read_to_string(folder.join(name)).unwrap();
     let mut protocol: Table = toml::from_str(&text).unwrap();
@@ -61,10 +68,10 @@ pub(crate) fn with(name: &str, tasks: &[&str], change: impl FnOnce(&mut Table)) 
             frame.push_str(&format!("{task}\n"));
         }
     }
-    let folder = WithFrame {
+    let others = files.iter().map(|(path, text)| ((*path).to_owned(), *text));
+    let folder = WithFiles {
         below: DiskFolder::at(&folder),
-        path,
-        frame: &frame,
+        files: others.chain([(path, frame.as_str())]).collect(),
     };
     let check = |protocol: &Table| {
         let text = toml::to_string(protocol).unwrap();

@@ -11,7 +11,7 @@ pub(super) fn parse_utc(case: &Value) -> Value {
 }
 
 /// Brings a date, a clock and a zone into the one spelling, each by itself.
-fn moment(text: &str) -> Option<i64> {
+pub(super) fn moment(text: &str) -> Option<i64> {
     let (date, rest) = text.split_at_checked(10)?;
     let clock = match rest.strip_prefix(['T', ' ']) {
         Some(clock) => clock,
