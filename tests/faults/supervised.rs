@@ -43,8 +43,19 @@ const ARMS: &[&str] = &[
     "trap '' TERM; (setsid sleep 300 &); while :; do sleep 0.05; done",
 ];
 
+/// A judge that starts no other program: a kill at a call that only it makes would end each of them, and
+/// leave a slot without an attempt.
+const JUDGE: &str = r#"#!/bin/sh
+said=
+[ -f out ] && IFS= read -r said <out
+correct=false
+[ "$said" = b ] && correct=true
+printf '{"correct": %s, "bytes": 1}\n' "$correct" >report.json
+"#;
+
 fn study(arm: &str) -> Study {
     Recipe {
+        judge: JUDGE.to_owned(),
         tasks: 1,
         repeats: 1,
         runs_max: 2,
