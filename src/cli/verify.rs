@@ -88,6 +88,9 @@ fn derive(args: &Verify) -> Result<Reply, Failure> {
 /// Reads what the record is to be held to: what was given, and what is kept beside it.
 fn expected(args: &Verify) -> Result<Expected, Failure> {
     let mut expected = Expected::default();
+    if args.artefacts {
+        expected.hold_to_receipts();
+    }
     for digest in &args.head {
         expected.hold_to_digest(*digest);
     }

@@ -114,9 +114,21 @@ pub struct Expected {
     registered: Option<Digest>,
     backward: Vec<Backward>,
     found: Vec<Anchor>,
+    /// Whether each run that has ended must show how it was executed.
+    receipts: bool,
 }
 
 impl Expected {
+    /// Holds every run that has ended to what its supervisor has told.
+    pub fn hold_to_receipts(&mut self) {
+        self.receipts = true;
+    }
+
+    /// Returns whether runs that have ended must show how they were executed.
+    pub fn holds_to_receipts(&self) -> bool {
+        self.receipts
+    }
+
     /// Holds the record to one of its entries' digests.
     pub fn hold_to_digest(&mut self, digest: Digest) {
         self.claim(Origin::Digest, What::Digest(digest));

@@ -113,7 +113,7 @@ fn audited(
             Ok::<(), End>(())
         },
     )?;
-    show(&mut auditor, each_run)?;
+    show(&mut auditor, expected, each_run)?;
     let audit = auditor.finish()?;
     compare_header(&header, &audit)?;
     look_back(path, expected.backward())?;

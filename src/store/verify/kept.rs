@@ -92,7 +92,7 @@ pub(super) fn record(
         expected.end(Head::EMPTY)?;
         return Ok(None);
     }
-    show(&mut auditor, each_run)?;
+    show(&mut auditor, expected, each_run)?;
     let audit = auditor.finish()?;
     if applied == 0 || applied > audit.head.seq {
         return Err(tables_differ(
