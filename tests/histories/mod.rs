@@ -73,6 +73,16 @@ pub fn turns() -> Forgery {
     whole(&drafts(design, DrawMethod::Listed))
 }
 
+/// The record of a study whose program is probed before every start; it is another one in between.
+pub fn probed() -> Forgery {
+    let design = Design {
+        tasks: 3,
+        probe: Some(true),
+        ..common()
+    };
+    whole(&drafts(design, DrawMethod::Listed))
+}
+
 fn common() -> Design {
     Design {
         repeats: 2,
@@ -138,6 +148,7 @@ fn whole(drafts: &[Draft]) -> Forgery {
     world.give(&Move::start("t1", "a"));
     world.give(&Move::Register(last));
     world.give(&Move::start("p1", "a"));
+    probe(&mut world);
     world.give(&Move::start("t1", "oracle"));
     end(&mut world, Report::Pass, false);
     for step in 0..600 {
@@ -167,6 +178,7 @@ fn draw(world: &mut World<'_>, step: usize) {
 
 /// Starts what may start next, or ends what was started first.
 fn go_on(world: &mut World<'_>) {
+    probe(world);
     match start::peek(world.rules().unwrap(), &world.slice, world.at) {
         Peek::Start(next) => {
             world.give(&Move::start(&next.task, &next.arm));
@@ -175,6 +187,14 @@ fn go_on(world: &mut World<'_>) {
             world.give(&Move::Expire(run.0));
         }
         _ => end_first(world),
+    }
+}
+
+/// Says what the probe says, where there is one: first that the program is another one.
+fn probe(world: &mut World<'_>) {
+    if world.design().probe.is_some() {
+        world.give(&Move::Probe(Some("v2")));
+        world.give(&Move::Probe(Some("v1")));
     }
 }
 

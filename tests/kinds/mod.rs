@@ -55,8 +55,8 @@ const fn kind(name: &'static str, history: fn() -> Forgery, forge: Forge) -> Kin
     }
 }
 
-/// All kinds. A start by a program that is not pinned, a seed that is older than an anchor and a run
-/// that ended before it was cleaned up have no words in this record, so nobody can lie about them.
+/// All kinds. A seed that is older than an anchor has no words in this record, so nobody can lie about it;
+/// lies about how a run was executed are told in `receipts.rs`.
 pub const KINDS: &[Kind] = &[
     kind(
         "start before its task is drawn",
@@ -247,6 +247,11 @@ pub const KINDS: &[Kind] = &[
         "tasks of another frame",
         histories::planned,
         Forge::Edit(other_frame),
+    ),
+    kind(
+        "start by a program of another version",
+        histories::probed,
+        Forge::Remove(put_back),
     ),
 ];
 
@@ -720,6 +725,15 @@ fn refused(past: &Past, command: &mut Command, answer: &mut Answer) -> bool {
         *answer = Answer::Refused(Refusal::NotEnded { run });
     }
     was_granted
+}
+
+/// That the right program was put back is left out where a start of it comes next.
+fn put_back(past: &Past, command: &Command, answer: &Answer) -> bool {
+    let standing = &past.slice.standing;
+    let is_next = standing.live.is_empty() && standing.ended.is_empty() && !standing.has_ended();
+    let is_right = |value: &Option<Value>| *value == Some(json!("v1"));
+    let is_put_back = matches!(&command.action, Action::Probe { value, .. } if is_right(value));
+    is_put_back && is_next && registered(past) && matches!(answer, Answer::Granted(_))
 }
 
 fn other_frame(body: &mut Value) -> bool {

@@ -341,7 +341,7 @@ static RESULT_SHAPES: LazyLock<Shapes> = LazyLock::new(|| {
         "source": text,
         "stream": text,
         "monotonic_ns": whole,
-        "source_monotonic_ns": whole,
+        "source_monotonic_ns": status,
         "observed_at": text,
         "detail": text,
     });
