@@ -19,7 +19,7 @@ use crate::store::{Fault, Store, frames, rows};
 use crate::units::Digest;
 
 /// How many entries or rows are worked on at once.
-const BATCH: usize = 256;
+const BATCH: usize = 128;
 
 /// What is read of a record, in this order; the tables come after the entry that they stand for.
 enum Batch {
