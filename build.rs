@@ -1,7 +1,5 @@
 //! How the program is linked.
 
-#![expect(clippy::print_stdout, reason = "it is how a build script answers")]
-
 use std::env;
 
 /// Has the program start at a fixed address where the linker can do that: tens of thousands of addresses
