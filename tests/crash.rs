@@ -485,7 +485,7 @@ fn a_run_whose_end_cannot_be_proved_holds_up_no_other() {
 /// A run of which something may be left, as its supervisor says, is neither over nor lost.
 #[test]
 fn a_run_that_could_not_be_swept_is_not_over() {
-    let study = slow("sleep 300");
+    let study = slow("[ {run.id} -gt 1 ] || sleep 300; printf b > out");
     let mut runner = begin(&study);
     let supervisor = supervisor(&study);
     runner.kill().unwrap();
