@@ -28,19 +28,9 @@ const PRINTED: u64 = 1_000_000_000;
 const LOOK: Duration = Duration::from_millis(2);
 
 fn main() {
-    // `cargo test --benches` and `cargo bench -- --list` start this too; only `cargo bench` measures.
-    if !std::env::args().any(|argument| argument == "--bench") {
-        return;
-    }
-    let all: [(&str, fn()); 2] = [("drain", drain), ("history", history)];
-    let asked: Vec<String> = std::env::args()
-        .skip(1)
-        .filter(|argument| !argument.starts_with('-'))
-        .collect();
-    for (name, bench) in all {
-        if asked.is_empty() || asked.iter().any(|asked| asked == name) {
-            bench();
-        }
+    if let Some(asked) = common::asked() {
+        let all: &[(&str, fn())] = &[("drain", drain), ("history", history)];
+        common::measure(all, &asked);
     }
 }
 

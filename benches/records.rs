@@ -25,14 +25,9 @@ use prereg::store::Store;
 const ENTRIES_OF_A_RUN: u64 = 3;
 
 fn main() {
-    // `cargo test --benches` and `cargo bench -- --list` start this too; only `cargo bench` measures.
-    if !std::env::args().any(|argument| argument == "--bench") {
+    let Some(names) = common::asked() else {
         return;
-    }
-    let names: Vec<String> = std::env::args()
-        .skip(1)
-        .filter(|argument| !argument.starts_with('-'))
-        .collect();
+    };
     let is_asked = |name: &str| names.iter().any(|asked| asked == name);
     let all = names.is_empty();
     let million = Made::of(1_000_000);

@@ -51,27 +51,17 @@ primary = { outcome = "ok", estimand = "as_drawn", test = "sign_flip", objective
 "#;
 
 fn main() {
-    // `cargo test --benches` and `cargo bench -- --list` start this too; only `cargo bench` measures.
-    if !std::env::args().any(|argument| argument == "--bench") {
-        return;
-    }
-    let all: [(&str, fn()); 7] = [
-        ("launch", launch),
-        ("transaction", transaction),
-        ("cold-start", cold_start),
-        ("resume", resume),
-        ("large", large),
-        ("model", model),
-        ("exports", exports),
-    ];
-    let asked: Vec<String> = std::env::args()
-        .skip(1)
-        .filter(|argument| !argument.starts_with('-'))
-        .collect();
-    for (name, bench) in all {
-        if asked.is_empty() || asked.iter().any(|asked| asked == name) {
-            bench();
-        }
+    if let Some(asked) = common::asked() {
+        let all: &[(&str, fn())] = &[
+            ("launch", launch),
+            ("transaction", transaction),
+            ("cold-start", cold_start),
+            ("resume", resume),
+            ("large", large),
+            ("model", model),
+            ("exports", exports),
+        ];
+        common::measure(all, &asked);
     }
 }
 

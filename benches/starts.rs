@@ -29,28 +29,18 @@ const LAG_MAX: usize = 64;
 const STARTS: usize = 300;
 
 fn main() {
-    // `cargo test --benches` and `cargo bench -- --list` start this too; only `cargo bench` measures.
-    if !std::env::args().any(|argument| argument == "--bench") {
+    let Some(asked) = common::asked() else {
         return;
-    }
-    let all: [(&str, fn()); 5] = [
+    };
+    let all: &[(&str, fn())] = &[
         ("durable", durable),
         ("history", history),
         ("one-shot", one_shot),
         ("clients", clients),
         ("crowd", crowd),
     ];
-    let asked: Vec<String> = std::env::args()
-        .skip(1)
-        .filter(|argument| !argument.starts_with('-'))
-        .collect();
-    let is_asked = |name: &str| asked.iter().any(|asked| asked == name);
-    for (name, bench) in all {
-        if asked.is_empty() || is_asked(name) {
-            bench();
-        }
-    }
-    if is_asked("million") {
+    common::measure(all, &asked);
+    if asked.iter().any(|asked| asked == "million") {
         million();
     }
 }

@@ -150,16 +150,22 @@ fn assert_goes_on(study: &Study) {
     assert!(states.iter().all(|run| run.1 == "scored"), "{states:?}");
 }
 
+/// Opens a terminal with a session that was asked to end while two arms wait; nothing where there is none.
+fn interrupted(study: &Study) -> Option<Terminal> {
+    let mut terminal = Terminal::open(study, RUN)?;
+    await_two(study);
+    terminal.strike(CTRL_C);
+    terminal.wait_for("k and Enter leaves them");
+    Some(terminal)
+}
+
 #[test]
 fn ctrl_c_asks_and_k_keeps_what_is_live() {
     let study = waiting();
-    let Some(mut terminal) = Terminal::open(&study, RUN) else {
+    let Some(mut terminal) = interrupted(&study) else {
         return;
     };
-    await_two(&study);
-    terminal.strike(CTRL_C);
     terminal.wait_for("Ctrl-C again ends them as cancelled");
-    terminal.wait_for("k and Enter leaves them");
     // What is typed and is no answer changes nothing.
     terminal.strike("what?\n");
     std::thread::sleep(Duration::from_millis(200));
@@ -177,12 +183,9 @@ fn ctrl_c_asks_and_k_keeps_what_is_live() {
 #[test]
 fn ctrl_c_without_an_answer_lets_live_runs_end() {
     let study = waiting();
-    let Some(mut terminal) = Terminal::open(&study, RUN) else {
+    let Some(terminal) = interrupted(&study) else {
         return;
     };
-    await_two(&study);
-    terminal.strike(CTRL_C);
-    terminal.wait_for("k and Enter leaves them");
     go(&study);
     let (code, shown) = terminal.end();
     assert_eq!(code, Some(130), "{shown}");
@@ -196,17 +199,15 @@ fn ctrl_c_without_an_answer_lets_live_runs_end() {
 #[test]
 fn a_second_ctrl_c_ends_what_is_live() {
     let study = waiting();
-    let Some(mut terminal) = Terminal::open(&study, RUN) else {
+    let Some(mut terminal) = interrupted(&study) else {
         return;
     };
-    await_two(&study);
-    terminal.strike(CTRL_C);
-    terminal.wait_for("k and Enter leaves them");
     terminal.strike(CTRL_C);
     let (code, shown) = terminal.end();
     assert_eq!(code, Some(130), "{shown}");
     study.assert_nobody_is_left();
     let states = study.states();
+    assert_eq!(states.len(), 2, "{states:?}");
     assert!(states.iter().all(|run| run.2 == "cancelled"), "{states:?}");
     study.verify();
 }

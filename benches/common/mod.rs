@@ -36,6 +36,23 @@ pub(crate) fn command(line: &str) -> Command {
     command
 }
 
+/// Returns the names of the benches that were asked for, none for all; nothing where nothing is to be measured:
+/// `cargo test --benches` and `cargo bench -- --list` start a bench, too.
+pub(crate) fn asked() -> Option<Vec<String>> {
+    let measures = std::env::args().any(|argument| argument == "--bench");
+    let names = std::env::args().skip(1);
+    measures.then(|| names.filter(|name| !name.starts_with('-')).collect())
+}
+
+/// Measures what was asked for.
+pub(crate) fn measure(all: &[(&str, fn())], asked: &[String]) {
+    for (name, bench) in all {
+        if asked.is_empty() || asked.iter().any(|asked| asked == name) {
+            bench();
+        }
+    }
+}
+
 pub(crate) fn time(mut command: Command) -> f64 {
     let started = Instant::now();
     assert!(command.status().unwrap().success(), "{command:?}");

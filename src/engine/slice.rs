@@ -608,13 +608,8 @@ impl Slice {
         }
     }
 
-    /// Returns what was missing since this was asked last.
-    pub fn missing(&self) -> Missing {
-        self.missing.take()
-    }
-
     /// Returns what was missing since this was asked last, if anything was.
-    pub(super) fn missed(&mut self) -> Option<Missing> {
+    pub fn missed(&mut self) -> Option<Missing> {
         let missing = self.missing.get_mut();
         (!missing.is_empty()).then(|| std::mem::take(missing))
     }
@@ -635,11 +630,11 @@ impl Slice {
     ) -> Result<T, E> {
         loop {
             let answer = question(self);
-            let is_whole = match self.missed() {
+            let stands = match self.missed() {
                 None => true,
                 Some(missing) => !load(self, missing)?,
             };
-            if is_whole {
+            if stands {
                 return Ok(answer);
             }
         }

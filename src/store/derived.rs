@@ -79,10 +79,9 @@ impl Derived {
                 loop {
                     let mut trial = self.slice.clone();
                     evolve::apply(&mut trial, command, events);
-                    let missing = trial.missing();
-                    if missing.is_empty() {
+                    let Some(missing) = trial.missed() else {
                         break;
-                    }
+                    };
                     load(connection, &mut self.slice, missing)?;
                 }
                 self.fold(connection, rules, command, events)?;
