@@ -127,6 +127,19 @@ fn a_store_an_audit_and_the_fold_say_the_same() {
 }
 
 #[test]
+fn a_record_that_a_session_begins_verifies_beside_it() {
+    let draft = Draft::of(Design::default());
+    NOW.set(Time(0));
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Store::create(&folder.path().join("study.prereg"), clock).unwrap();
+    let _flush = store.begin_session(64).unwrap();
+    apply(&mut store, None, Move::Open(0).action(&[draft]))
+        .ruling
+        .unwrap();
+    assert_eq!(verified(&store).head, store.head().unwrap());
+}
+
+#[test]
 fn every_run_is_shown_however_many_were_put_away() {
     let design = Design {
         tasks: 600,

@@ -9,7 +9,9 @@
 mod cases;
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use cases::cases;
 use prereg::engine::command::{Action, Ending, Evidence, Executed};
@@ -28,13 +30,37 @@ thread_local! {
     static NOW: Cell<Time> = const { Cell::new(Time(0)) };
 }
 
-/// A shipped protocol: its text, and what the checker made of it.
-fn shipped(name: &str) -> (String, Checked) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("protocols");
-    let text = std::fs::read_to_string(folder.join(name)).unwrap();
-    let checked = check(text.as_bytes(), &DiskFolder::at(&folder)).unwrap();
-    (text, checked)
+/// A shipped protocol, and what was made of it.
+struct Shipped {
+    text: String,
+    checked: Checked,
+    rules: Rules,
 }
+
+impl Shipped {
+    fn read(name: &str) -> Self {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("protocols");
+        let text = std::fs::read_to_string(folder.join(name)).unwrap();
+        let checked = check(text.as_bytes(), &DiskFolder::at(&folder)).unwrap();
+        let rules = Rules::new(checked.registration.clone(), checked.tasks.clone()).unwrap();
+        Self {
+            text,
+            checked,
+            rules,
+        }
+    }
+}
+
+/// Those whose histories are tried, each read once.
+static SHIPPED: LazyLock<BTreeMap<&str, Shipped>> = LazyLock::new(|| {
+    let names = [
+        "block-stages.toml",
+        "matrix-attempts.toml",
+        "minimal.toml",
+        "paired-slots.toml",
+    ];
+    names.map(|name| (name, Shipped::read(name))).into()
+});
 
 /// Operations that say nothing of when, on tasks and arms that mostly exist.
 fn any_op(tasks: Vec<String>, arms: Vec<String>) -> impl Strategy<Value = Value> {
@@ -138,9 +164,7 @@ fn granted(answer: &Value) -> usize {
 
 /// Plays a history; every answer says yes or no, and every granted start is a run at the end.
 fn answers(name: &str, history: &[Timed]) {
-    let (_, checked) = shipped(name);
-    let rules = Rules::new(checked.registration, checked.tasks).unwrap();
-    let mut rehearsal = Rehearsal::new(&rules);
+    let mut rehearsal = Rehearsal::new(&SHIPPED[name].rules);
     let mut starts = 0;
     for timed in history {
         let answer = rehearsal.play(timed).json(|_| Map::new());
@@ -161,6 +185,9 @@ fn answers(name: &str, history: &[Timed]) {
     let wanted: Vec<String> = (1..=starts).map(|run| format!("r{run}")).collect();
     assert_eq!(names, wanted);
 }
+
+/// In which minutes a record is opened anew.
+const REOPENED_MINUTES: i64 = 4;
 
 /// A record that is written by the same operations.
 struct Recorded {
@@ -191,8 +218,10 @@ impl Recorded {
 
     fn play(&mut self, Timed { at, op }: &Timed) -> Option<Refusal> {
         NOW.set(*at);
-        // As every verb of the command line does.
-        self.store = Store::open(&self.path, || NOW.get()).unwrap();
+        // As every verb of the command line does, here now and then.
+        if at.0.rem_euclid(REOPENED_MINUTES * 60_000_000) == 0 {
+            self.store = Store::open(&self.path, || NOW.get()).unwrap();
+        }
         match op {
             Op::Clock => None,
             Op::Act(action) => self.ask((**action).clone()),
@@ -243,7 +272,11 @@ impl Recorded {
 /// Plays a history twice: rehearsed and recorded.
 fn agrees(name: &str, history: &[Timed]) {
     NOW.set(Time(0));
-    let (text, checked) = shipped(name);
+    let Shipped {
+        text,
+        checked,
+        rules,
+    } = &SHIPPED[name];
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("study.prereg");
     let mut recorded = Recorded {
@@ -253,13 +286,12 @@ fn agrees(name: &str, history: &[Timed]) {
     };
     let tasks = checked.tasks.iter().map(|task| task.fields.clone());
     let opened = recorded.ask(Action::Open {
-        text,
+        text: text.clone(),
         registration: Box::new(checked.registration.clone()),
         tasks: tasks.collect(),
     });
     assert_eq!(opened, None);
-    let rules = Rules::new(checked.registration, checked.tasks).unwrap();
-    let mut rehearsal = Rehearsal::new(&rules);
+    let mut rehearsal = Rehearsal::new(rules);
     if rehearsal.end()["registered"] == true {
         let registration = recorded.registration;
         assert_eq!(recorded.ask(Action::Register { registration }), None);

@@ -1,8 +1,9 @@
 //! JSON with one meaning and one spelling: strict reading, canonical bytes (RFC 8785), digests.
 
 mod place;
-mod sorted;
+mod serializer;
 mod spelled;
+mod written;
 
 use std::fmt;
 
@@ -14,6 +15,8 @@ pub use place::{Placed, place};
 
 use crate::units::{Digest, EXACT_MAX};
 
+/// How long a text mostly is at the most.
+const USUAL_BYTES: usize = 512;
 /// The deepest nesting that is read.
 const DEPTH_MAX: usize = 64;
 
@@ -115,7 +118,7 @@ fn offset_of(text: &str, line: usize, column: usize) -> usize {
 
 /// Returns the canonical JSON (RFC 8785: sorted keys, shortest numbers, no space) of plain data.
 pub fn text(part: &impl Serialize) -> String {
-    text_of_about(part, 0)
+    text_of_about(part, USUAL_BYTES)
 }
 
 /// Returns the canonical bytes of plain data.
@@ -131,14 +134,36 @@ pub fn is_text(part: &impl Serialize, text: &str) -> bool {
 /// Returns the canonical JSON, for which so many bytes are set aside.
 fn text_of_about(part: &impl Serialize, length: usize) -> String {
     // Plain data with text keys and no NaN: none of this can fail.
-    let mut compact = Vec::with_capacity(length);
-    let written = serde_json::to_writer(&mut compact, part);
-    let sorted = written.ok().and_then(|()| sorted::sorted(compact));
     let by_value = || {
         let value = serde_json::to_value(part).unwrap_or_default();
         serde_json_canonicalizer::to_string(&value).unwrap_or_default()
     };
-    sorted.unwrap_or_else(by_value)
+    written::written(part, length).unwrap_or_else(by_value)
+}
+
+/// Data was not spelled: it is not plain, or something else stands there.
+#[derive(Debug)]
+struct NotSpelled;
+
+type Spelled = Result<(), NotSpelled>;
+
+impl fmt::Display for NotSpelled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("not spelled")
+    }
+}
+
+impl std::error::Error for NotSpelled {}
+
+impl serde::ser::Error for NotSpelled {
+    fn custom<T: fmt::Display>(_: T) -> Self {
+        Self
+    }
+}
+
+/// Returns whether a byte of a text is written as an escape.
+fn is_escaped(byte: u8) -> bool {
+    byte < b' ' || byte == b'"' || byte == b'\\'
 }
 
 /// Digests the canonical bytes of plain data.
@@ -270,6 +295,7 @@ mod tests {
 
     use super::*;
     use proptest::prelude::*;
+    use serde_json::value::RawValue;
 
     #[test]
     fn only_one_meaning_is_read() {
@@ -455,6 +481,16 @@ mod tests {
         }
         assert!(!spelled::is_plainly(&(EXACT_MAX + 1), "9007199254740992"));
         assert!(!spelled::is_plainly(&0, "-0") && !spelled::is_plainly(&1.5, "1.5"));
+    }
+
+    #[test]
+    fn what_is_not_plain_is_written_by_value() {
+        let raw = RawValue::from_string(r#"{ "b": 1, "a": [] }"#.to_owned()).unwrap();
+        assert_eq!(text(&(1, raw)), r#"[1,{"a":[],"b":1}]"#);
+        let numbered = BTreeMap::from([(9, "nine"), (10, "ten")]);
+        assert_eq!(text(&numbered), r#"{"10":"ten","9":"nine"}"#);
+        let escaped = BTreeMap::from([("\"", 0.5), ("!", 1.0)]);
+        assert_eq!(text(&escaped), r#"{"!":1,"\"":0.5}"#);
     }
 
     #[test]

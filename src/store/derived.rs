@@ -143,19 +143,13 @@ impl Derived {
     /// Saves what changed, and the standing.
     pub(super) fn save(&mut self, connection: &Connection) -> Result<()> {
         let Changed { runs, lanes, facts } = std::mem::take(&mut self.slice.changed);
-        for run in runs.into_iter().filter_map(|run| self.slice.run(run)) {
-            rows::save_run(connection, run)?;
-        }
-        for id in lanes {
-            if let Some(lane) = self.slice.lane(id) {
-                rows::save_lane(connection, id, lane)?;
-            }
-        }
-        for key in facts {
-            if let Some(fact) = self.slice.fact(&key) {
-                rows::save_fact(connection, &key, fact)?;
-            }
-        }
+        let slice = &self.slice;
+        let runs = runs.iter().filter_map(|run| slice.run(*run));
+        rows::save_runs(connection, runs)?;
+        let lanes = lanes.iter().filter_map(|id| Some((*id, slice.lane(*id)?)));
+        rows::save_lanes(connection, lanes)?;
+        let facts = facts.iter().filter_map(|key| Some((key, slice.fact(key)?)));
+        rows::save_facts(connection, facts)?;
         let standing = std::mem::take(&mut self.slice.standing);
         rows::save_standing(connection, &standing, self.head.seq)?;
         self.slice = Slice::of(standing);

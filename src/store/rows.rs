@@ -166,23 +166,28 @@ pub(super) fn with_run<T>(
     }
 }
 
-/// Saves a run.
-pub(super) fn save_run(connection: &Connection, run: &Run) -> Result<()> {
+/// Saves runs.
+pub(super) fn save_runs<'r>(
+    connection: &Connection,
+    runs: impl Iterator<Item = &'r Run>,
+) -> Result<()> {
     let mut statement = connection.prepare_cached(
         "INSERT INTO runs (run, role, task, arm, state, stopped_in, facts)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
          ON CONFLICT (run) DO UPDATE SET
             state = excluded.state, stopped_in = excluded.stopped_in, facts = excluded.facts",
     )?;
-    statement.execute(params![
-        signed(run.run.0),
-        role(run.place),
-        run.task,
-        run.arm,
-        run.state.text(),
-        run.stopped_in().map(|window| window.0),
-        write(run)
-    ])?;
+    for run in runs {
+        statement.execute(params![
+            signed(run.run.0),
+            role(run.place),
+            run.task,
+            run.arm,
+            run.state.text(),
+            run.stopped_in().map(|window| window.0),
+            write(run)
+        ])?;
+    }
     Ok(())
 }
 
@@ -295,6 +300,8 @@ pub(super) fn each_facts_of<T>(
     Ok(())
 }
 
+/// How long the facts of a row mostly are at the most.
+const USUAL_BYTES: usize = 512;
 /// How many rows are passed over rather than looked up.
 const STEPS: u64 = 8;
 
@@ -308,19 +315,24 @@ pub(super) fn lane(connection: &Connection, id: LaneId) -> Result<Option<Lane>> 
     facts.map(|facts| read("a lane", &facts)).transpose()
 }
 
-/// Saves a lane.
-pub(super) fn save_lane(connection: &Connection, id: LaneId, lane: &Lane) -> Result<()> {
+/// Saves lanes.
+pub(super) fn save_lanes<'l>(
+    connection: &Connection,
+    lanes: impl Iterator<Item = (LaneId, &'l Lane)>,
+) -> Result<()> {
     let mut statement = connection.prepare_cached(
         "INSERT INTO lanes (draft, number, stage, ready, facts) VALUES (?1, ?2, ?3, ?4, ?5)
          ON CONFLICT (draft, number) DO UPDATE SET ready = excluded.ready, facts = excluded.facts",
     )?;
-    statement.execute(params![
-        signed(id.draft),
-        signed(id.number),
-        stage(lane.stage),
-        ready(id, lane),
-        write(lane)
-    ])?;
+    for (id, lane) in lanes {
+        statement.execute(params![
+            signed(id.draft),
+            signed(id.number),
+            stage(lane.stage),
+            ready(id, lane),
+            write(lane)
+        ])?;
+    }
     Ok(())
 }
 
@@ -365,13 +377,18 @@ pub(super) fn span_beside(connection: &Connection, span: Span, side: Side) -> Re
     }
 }
 
-/// Saves a fact.
-pub(super) fn save_fact(connection: &Connection, key: &FactKey, fact: &Fact) -> Result<()> {
+/// Saves facts.
+pub(super) fn save_facts<'f>(
+    connection: &Connection,
+    facts: impl Iterator<Item = (&'f FactKey, &'f Fact)>,
+) -> Result<()> {
     let mut statement = connection.prepare_cached(
         "INSERT INTO facts (key, fact) VALUES (?1, ?2)
          ON CONFLICT (key) DO UPDATE SET fact = excluded.fact",
     )?;
-    statement.execute([write(key), write(fact)])?;
+    for (key, fact) in facts {
+        statement.execute([write(key), write(fact)])?;
+    }
     Ok(())
 }
 
@@ -483,8 +500,11 @@ pub(super) fn read<'f, T: Deserialize<'f>>(row: &str, facts: &'f str) -> Result<
 
 /// Writes the facts of a row.
 pub(super) fn write(facts: &impl Serialize) -> String {
-    // Plain data with text keys: this cannot fail.
-    serde_json::to_string(facts).unwrap_or_default()
+    let mut text = Vec::with_capacity(USUAL_BYTES);
+    // Plain data with text keys: neither can fail.
+    let written = serde_json::to_writer(&mut text, facts);
+    debug_assert!(written.is_ok(), "{written:?}");
+    String::from_utf8(text).unwrap_or_default()
 }
 
 pub(super) fn signed(number: u64) -> i64 {

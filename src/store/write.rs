@@ -135,7 +135,8 @@ impl Store {
         }
         let jumped = writer.jumped;
         let mut derived = writer.derived;
-        if derived.lag() >= self.lag_max {
+        // The first rows do not lag: such as stand for no entry are taken for forged.
+        if derived.lag() >= self.lag_max || head == Head::EMPTY {
             derived.save(&transaction)?;
         }
         place.mark(&before, &transaction, name)?;
