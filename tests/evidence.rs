@@ -98,6 +98,21 @@ fn a_run_without_its_measurement_is_unjudged_and_its_slot_waits() {
     };
     assert_eq!(again["place"]["attempt"], 2);
     assert_eq!(again["state"], "scored");
+    assert_eq!(study.data(&["analyze"])["reported_by_hand"], 1);
+    let page = study.prereg(&["analyze"]).out;
+    assert!(page.contains("\n  by hand   1 of the runs"), "{page}");
+}
+
+#[test]
+fn a_claim_that_is_neither_true_nor_false_loses_no_run() {
+    let study = study("printf a > out; printf '{\"done\": \"yes\"}' > claim.json");
+    study.complete();
+    study.verify();
+    for run in study.runs() {
+        assert_eq!(run["state"], "scored", "{run}");
+        let claimed = run["arm"] == "a";
+        assert_eq!(run["outcomes"]["false_claim"].is_null(), claimed, "{run}");
+    }
 }
 
 /// Takes what a measurement must be held to: the rules, and a run of them.

@@ -118,6 +118,22 @@ fn a_record_comes_back_entry_for_entry_and_goes_on() {
 }
 
 #[test]
+fn standard_output_that_takes_nothing_is_no_fault_of_the_record() {
+    let study = study(false);
+    study.complete();
+    for export in [&["export"] as &[&str], &["export", "--csv", "slots"]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let said = Said::of(study.command(export).stdout(writer).output().unwrap());
+        assert_eq!((said.code, &*said.err), (Some(0), ""), "{export:?}");
+        let full = fs::File::create("/dev/full").unwrap();
+        let said = Said::of(study.command(export).stdout(full).output().unwrap());
+        assert_eq!(said.code, Some(1), "{said:?}");
+        assert!(said.err.starts_with("fault[output]: "), "{said:?}");
+    }
+}
+
+#[test]
 fn a_study_in_the_middle_comes_back_and_is_completed() {
     let study = study(true);
     study.register();

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::args::Analyze;
 use super::by_hand::ByHand;
 use super::explore::explore;
-use super::reply::{Failure, Reply, visible};
+use super::reply::{Failure, Reply};
 use super::seal::is_sealed;
 use super::study::find_record;
 use crate::analysis::registered::Registered;
@@ -42,6 +42,7 @@ pub(super) fn analyze(args: &Analyze) -> Result<Reply, Failure> {
     let standing = store.standing()?;
     let head = store.head()?;
     let by_hand = ByHand::of(&mut store)?;
+    let told_instead = store.told_instead()?;
     let study = Study {
         protocol: rules.protocol(),
         digest: rules.digest(),
@@ -52,6 +53,7 @@ pub(super) fn analyze(args: &Analyze) -> Result<Reply, Failure> {
         told: by_hand.text(&standing),
         runs: standing.runs,
         pilots: standing.pilots,
+        told_instead,
         stopped: standing.stopped.as_ref().map(|stop| stop.code.to_string()),
     };
     let text = answer::page(&study, &answer, &conduct);
@@ -62,11 +64,12 @@ pub(super) fn analyze(args: &Analyze) -> Result<Reply, Failure> {
         "head": head,
         "sentence": answer::sentence(&answer),
         "answer": answer,
+        "reported_by_hand": told_instead,
         "deviations": by_hand.deviations(),
         "voids": by_hand.voids(),
         "unblindings": by_hand.unblindings(),
     });
-    Ok(Reply::done(visible(&text), json))
+    Ok(Reply::done(text, json))
 }
 
 /// Returns whether a file begins as an export does.

@@ -130,8 +130,11 @@ pub(super) fn finish(args: &Finish) -> Result<Reply, Failure> {
     let closes = |event: &Event| matches!(event, Event::Unjudged { .. } | Event::Voided { .. });
     let events = response.ruling.as_deref();
     if events.is_ok_and(|events| !events.is_empty() && !events.iter().any(closes)) {
-        said.text
-            .push_str(&format!("            then: prereg score {}\n", args.run));
+        let judged = store.rules()?;
+        let judged = judged.is_some_and(|rules| rules.protocol().judge.is_some());
+        let report = if judged { " --report FILE" } else { "" };
+        let next = format!("            then: prereg score {}{report}\n", args.run);
+        said.text.push_str(&next);
     }
     Ok(said)
 }

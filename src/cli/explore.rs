@@ -10,7 +10,7 @@ use super::analyze::{import_first, is_export, threads};
 use super::args::{Analyze, Explored};
 use super::input;
 use super::progress::Step;
-use super::reply::{Failure, Reply, visible};
+use super::reply::{Failure, Reply};
 use crate::analysis::results::cases::CountResults;
 use crate::analysis::results::resampling::Resampling;
 use crate::analysis::results::{Results, Settings};
@@ -146,7 +146,7 @@ fn table(args: &Analyze, path: &Path) -> Result<Reply, Failure> {
         "results": value(&results)?,
         "acceptability": results.cost_effectiveness.as_ref().map(|costs| &costs.acceptability),
     });
-    Ok(Reply::done(visible(&text), json))
+    Ok(Reply::done(text, json))
 }
 
 /// Returns an arm; the command line has seen that it was named.
@@ -203,7 +203,7 @@ fn said(text: &str, results: Value) -> Reply {
     if let (Some(json), Value::Object(results)) = (json.as_object_mut(), results) {
         json.extend(results);
     }
-    Reply::done(visible(text), json)
+    Reply::done(text, json)
 }
 
 fn value(of: &impl Serialize) -> Result<Value, Failure> {

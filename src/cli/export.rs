@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::args::{Export, Import, Rows};
-use super::reply::{Failure, Reply};
+use super::reply::{Failure, Output, Reply, streamed};
 use super::results::counted;
 use super::seal::{is_sealed_now, look};
 use super::study::find_record;
@@ -33,11 +33,16 @@ pub(super) fn export(args: &Export, as_json: bool) -> Result<Reply, Failure> {
     let mut store = look(&record, &args.looks)?;
     let sealed = !args.looks.unblind && is_sealed_now(&mut store)?;
     let Some(path) = &args.to else {
-        let mut out = BufWriter::new(io::stdout());
-        write(args, &mut store, &mut out, sealed)?;
+        let mut out = BufWriter::new(Output::default());
+        let written = write(args, &mut store, &mut out, sealed);
+        let flushed = out.flush();
+        if let Some(kind) = out.get_ref().failed {
+            return streamed(Err(kind.into()));
+        }
+        written?;
         return Ok(Reply {
             aside: unshown::lines(),
-            ..Reply::written()
+            ..streamed(flushed)?
         });
     };
     let written = write_whole(path, |out| write(args, &mut store, out, sealed))?;
@@ -97,7 +102,7 @@ fn stated(args: &Export, store: &mut Store) -> Result<Reply, Failure> {
         ("the statement", in_toto(store)?, json!({}))
     };
     let Some(path) = &args.to else {
-        return Ok(Reply::done(text, Value::Null));
+        return streamed(io::stdout().write_all(text.as_bytes()));
     };
     write_whole(path, |out| {
         let written = out.write_all(text.as_bytes());

@@ -303,7 +303,7 @@ fn table_defects(file: &str, defects: &defect::Defects) -> String {
         ));
     }
     let count = defects.listed.len() + defects.unlisted;
-    visible(&text) + &render::count(count, "computed")
+    text + &render::count(count, "computed")
 }
 
 /// Shows the line of the protocol that holds a rule; nothing where there is none.
@@ -339,17 +339,34 @@ pub(super) fn streamed(written: io::Result<()>) -> Result<Reply, Failure> {
     }
 }
 
+/// Standard output, which knows afterwards why it could not be written.
+#[derive(Debug, Default)]
+pub(super) struct Output {
+    pub failed: Option<io::ErrorKind>,
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = io::stdout().write(bytes);
+        written.inspect_err(|error| self.failed = Some(error.kind()))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stdout().flush()
+    }
+}
+
 /// Prints what was said, or why nothing was; returns how the process ends.
 pub(super) fn print(result: &Result<Reply, Failure>, json: bool) -> Exit {
     let (out, text, exit) = match (result, json) {
         (Ok(said), true) if !said.json.is_null() => (true, format!("{}\n", said.json), said.exit),
-        (Ok(said), _) => (true, said.text.clone(), said.exit),
+        (Ok(said), _) => (true, visible(&said.text), said.exit),
         (Err(failure), true) => (true, format!("{}\n", failure.json()), failure.exit()),
-        (Err(failure), false) => (false, failure.text(), failure.exit()),
+        (Err(failure), false) => (false, visible(&failure.text()), failure.exit()),
     };
     if let (Ok(said), false) = (result, json) {
         // Where nobody takes it, what was asked for is said all the same.
-        let _ = write(&mut io::stderr().lock(), &said.aside);
+        let _ = write(&mut io::stderr().lock(), &visible(&said.aside));
     }
     let written = if out {
         write(&mut io::stdout().lock(), &text)

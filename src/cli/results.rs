@@ -91,7 +91,16 @@ fn significant(number: f64) -> String {
 fn controls(controls: &[ControlTally]) -> String {
     let each: Vec<String> = controls
         .iter()
-        .map(|control| format!("{} {} of {}", control.control, control.count, control.of))
+        .map(|control| {
+            let unjudged = match control.unjudged {
+                0 => String::new(),
+                unjudged => format!(" ({unjudged} unjudged)"),
+            };
+            format!(
+                "{} {} of {}{unjudged}",
+                control.control, control.count, control.of
+            )
+        })
         .collect();
     let all = |verdict| controls.iter().all(|control| control.verdict == verdict);
     let verdict = if failed_controls(controls).is_some() {

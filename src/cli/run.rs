@@ -75,16 +75,16 @@ pub(super) fn run(args: &Run) -> Result<Reply, Failure> {
     match end {
         End::Complete if args.pilot => pilot_done(&mut store),
         End::Complete => finished(&mut store, &record, &format!(" in {}", bar.elapsed()), true),
-        End::DrawnOut => drawn_out(&mut store, &loaded),
+        End::DrawnOut => drawn_out(&mut store, &loaded, &go_on(args)),
         End::Refused(refusal) if store.standing()?.stopped.is_some() => {
             over(&mut store, &record, refusal.code(), &refusal.to_string())
         }
         End::Refused(refusal) if matches!(refusal, Refusal::StopFired { .. }) => {
             stopped(&mut store, &loaded, &refusal)
         }
-        End::Refused(refusal) => held(&mut store, &loaded, &refusal),
+        End::Refused(refusal) => held(&mut store, &loaded, &refusal, &go_on(args)),
         End::Waiting => waiting(&mut store),
-        End::Interrupted => interrupted(&mut store, &loaded),
+        End::Interrupted => interrupted(&mut store, &go_on(args)),
     }
 }
 
@@ -358,7 +358,7 @@ fn answer_lines(store: &mut Store) -> Result<String, Failure> {
 }
 
 /// Says that nothing is left to start until tasks are appended to the draw; outcomes stay sealed.
-fn drawn_out(store: &mut Store, loaded: &ProtocolFile) -> Result<Reply, Failure> {
+fn drawn_out(store: &mut Store, loaded: &ProtocolFile, again: &str) -> Result<Reply, Failure> {
     let standing = store.standing()?;
     let protocol = &loaded.checked.registration.protocol;
     let size = protocol.draw.size;
@@ -376,10 +376,8 @@ fn drawn_out(store: &mut Store, loaded: &ProtocolFile) -> Result<Reply, Failure>
         false => "",
     };
     let text = format!(
-        "drawn-out   {} of {} slots have ended; {ended}\n            append to the draw with: {add}prereg draw append TASK; then go on with: prereg run {}\n{sealed}",
-        standing.slots_ended,
-        standing.slots,
-        loaded.file.display()
+        "drawn-out   {} of {} slots have ended; {ended}\n            append to the draw with: {add}prereg draw append TASK; then go on with: {again}\n{sealed}",
+        standing.slots_ended, standing.slots,
     );
     Ok(Reply::done(
         text,
@@ -438,19 +436,23 @@ fn stopped(store: &mut Store, loaded: &ProtocolFile, refusal: &Refusal) -> Resul
 }
 
 /// Says which registered rule lets nothing start.
-fn held(store: &mut Store, loaded: &ProtocolFile, refusal: &Refusal) -> Result<Reply, Failure> {
+fn held(
+    store: &mut Store,
+    loaded: &ProtocolFile,
+    refusal: &Refusal,
+    again: &str,
+) -> Result<Reply, Failure> {
     let standing = store.standing()?;
     let retry_at = refusal
         .is_hold()
         .then(|| rules_of(store).map(|rules| retry_at(&rules, refusal, 0)))
         .transpose()?;
     let text = format!(
-        "held        {}: {refusal}\n{}            {} of {} slots have ended; then go on with: prereg run {}\n",
+        "held        {}: {refusal}\n{}            {} of {} slots have ended; then go on with: {again}\n",
         refusal.code(),
         registered(refusal.rule().as_deref(), Some(&loaded.text)),
         standing.slots_ended,
-        standing.slots,
-        loaded.file.display()
+        standing.slots
     );
     Ok(Reply {
         aside: String::new(),
@@ -489,13 +491,20 @@ fn waiting(store: &mut Store) -> Result<Reply, Failure> {
     })
 }
 
-fn interrupted(store: &mut Store, loaded: &ProtocolFile) -> Result<Reply, Failure> {
+/// Returns the command that goes on with the same study in the same record.
+fn go_on(args: &Run) -> String {
+    let file = args.file.display();
+    match &args.db {
+        Some(record) => format!("prereg run {file} --db {}", record.display()),
+        None => format!("prereg run {file}"),
+    }
+}
+
+fn interrupted(store: &mut Store, again: &str) -> Result<Reply, Failure> {
     let standing = store.standing()?;
     let text = format!(
-        "interrupted {} of {} slots have ended; go on with: prereg run {}\n",
-        standing.slots_ended,
-        standing.slots,
-        loaded.file.display()
+        "interrupted {} of {} slots have ended; go on with: {again}\n",
+        standing.slots_ended, standing.slots
     );
     Ok(Reply {
         aside: String::new(),

@@ -13,7 +13,7 @@ use super::seal::{is_sealed, look};
 use super::study::find_record;
 use crate::engine::artefacts::Artefacts;
 use crate::engine::blocks::Flag;
-use crate::engine::command::{Cause, Judged, Stream};
+use crate::engine::command::{Cause, Executed, Judged, Stream};
 use crate::engine::evidence::{self, Known, Slip};
 use crate::engine::refusal::Refusal;
 use crate::engine::rules::Rules;
@@ -107,6 +107,11 @@ fn run_text(
         run.state.text(),
         run.started_at
     );
+    if let Executed::Elsewhere(reference) = &run.executed {
+        let reference = reference.as_deref().map(|at| format!(", {at}"));
+        let reference = reference.unwrap_or_default();
+        text.push_str(&format!("  executed  elsewhere{reference}\n"));
+    }
     text.push_str(&flag.and_then(block_text).unwrap_or_default());
     if let Some(reason) = reason(run, rules, task) {
         text.push_str(&format!("  reason    {reason}\n"));

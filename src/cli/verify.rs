@@ -282,14 +282,14 @@ fn newest<'a>(anchors: impl Iterator<Item = &'a Checked>) -> Option<u64> {
 fn anchored_text(newest: Option<u64>, head: u64, anchors: &[Checked]) -> String {
     let mut text = match newest {
         Some(newest) => {
-            let (after, lie) = match head - newest {
-                0 => ("nothing".to_owned(), "lies"),
-                1 => ("1 entry".to_owned(), "lies"),
-                after => (format!("{after} entries"), "lie"),
+            let after = match head - newest {
+                0 => "nothing lies after it".to_owned(),
+                1 => "1 entry lies after it, and could have been made again".to_owned(),
+                after => {
+                    format!("{after} entries lie after it, and could have been made again")
+                }
             };
-            format!(
-                "anchored    up to entry {newest}; {after} {lie} after it, and could have been made again\n"
-            )
+            format!("anchored    up to entry {newest}; {after}\n")
         }
         None => "anchored    nothing: whoever keeps this record could have made all of it again\n\
             \x20           (give what was published: --anchor FILE or --head DIGEST)\n"

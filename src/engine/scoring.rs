@@ -239,7 +239,7 @@ fn outcomes(
         bindings.insert("observed".to_owned(), observed.clone());
     }
     if let Some(done) = &scorer.done {
-        bindings.insert("claim".to_owned(), claim(done, evidence.claim.as_deref())?);
+        bindings.insert("claim".to_owned(), claim(done, evidence.claim.as_deref()));
     }
     if let Some(judge) = &rules.protocol().judge {
         bindings.insert(
@@ -301,19 +301,18 @@ fn exposed(
     }
 }
 
-/// Returns what the arm claims. Without a claim it is not done; a claim nobody can read is unknown.
-fn claim(done: &Expression, text: Option<&str>) -> Result<Value, Cause> {
+/// Returns what the arm claims. Without a claim it is not done; a claim that says neither yes nor no is unknown.
+fn claim(done: &Expression, text: Option<&str>) -> Value {
     let Some(text) = text else {
-        return Ok(json!({ "done": false }));
+        return json!({ "done": false });
     };
     let Ok(claim) = canonical::read(text.as_bytes()) else {
-        return Ok(json!({}));
+        return json!({});
     };
     let bindings = Map::from_iter([("claim".to_owned(), claim)]);
     match done.evaluate(&bindings) {
-        Ok(Answer::Known(Value::Bool(done))) => Ok(json!({ "done": done })),
-        Ok(Answer::Unknown) | Err(_) => Ok(json!({})),
-        Ok(Answer::Known(_)) => Err(Cause::OutcomeError),
+        Ok(Answer::Known(Value::Bool(done))) => json!({ "done": done }),
+        Ok(Answer::Unknown | Answer::Known(_)) | Err(_) => json!({}),
     }
 }
 

@@ -1,11 +1,32 @@
 //! What was said by hand and is told in full: the registration, deviations, voids, looks behind the seal.
 
+use std::borrow::Cow;
+
+use serde::Deserialize;
+
 use super::{Result, Store, derived, frames, rows};
-use crate::engine::command::Command;
+use crate::engine::command::{Command, Executed};
 use crate::engine::event::Event;
 use crate::engine::facts::{Fact, FactKey, FactKind, Said};
 use crate::engine::slice::{Run, State};
 use crate::record::entry::{self, Answer, Head};
+
+/// What of a run says who executed it.
+#[derive(Deserialize)]
+struct Origin<'r> {
+    #[serde(borrow)]
+    arm: Cow<'r, str>,
+    executed: Executed,
+}
+
+impl<'r> From<&'r Run> for Origin<'r> {
+    fn from(run: &'r Run) -> Self {
+        Self {
+            arm: Cow::Borrowed(&run.arm),
+            executed: run.executed.clone(),
+        }
+    }
+}
 
 impl Store {
     /// Returns the entry that registered the protocol.
@@ -41,6 +62,23 @@ impl Store {
         })?;
         found.sort_by(|(a, x), (b, y)| (x.at, a).cmp(&(y.at, b)));
         Ok(found)
+    }
+
+    /// Returns how many runs somebody reported by hand although the registered protocol has them executed here.
+    pub fn told_instead(&mut self) -> Result<u64> {
+        let Some(rules) = self.rules()? else {
+            return Ok(0);
+        };
+        let snapshot = self.connection.unchecked_transaction()?;
+        let derived = derived(&snapshot, &mut self.cache)?;
+        let mut told = 0;
+        derived::each_run(&snapshot, derived, |kept| {
+            let Origin { arm, executed } = kept.part()?;
+            let is_elsewhere = executed != Executed::Here;
+            told += u64::from(is_elsewhere && rules.protocol().is_executed_here(&arm));
+            Ok(true)
+        })?;
+        Ok(told)
     }
 
     /// Returns how the block of a run was voided, if that is what became of the run.

@@ -155,6 +155,15 @@ impl Protocol {
             .map_or(&self.execution, |arm| &self.arms[arm].execution)
     }
 
+    /// Returns whether `prereg run` is to execute an arm, or a control: those go where the arms do.
+    pub fn is_executed_here(&self, id: &str) -> bool {
+        let is_here = |arm: &Arm| arm.executed == Executed::Here;
+        match self.arm(id) {
+            Some(arm) => is_here(&self.arms[arm]),
+            None => self.arms.iter().any(is_here),
+        }
+    }
+
     /// Returns a control.
     pub fn control(&self, id: &str) -> Option<&Control> {
         self.controls.iter().find(|control| control.id == id)
