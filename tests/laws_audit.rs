@@ -108,8 +108,9 @@ type Shelved = Auditor<Memory>;
 
 fn audited(mut auditor: Shelved, entries: &[Entry], whole: bool) -> Result<Shelved, Divergence> {
     for entry in entries {
-        let read = reading::read(entry.text(), &auditor.head().digest, whole);
-        auditor.follow(read, &entry.body).map_err(|end| match end {
+        let mut read = reading::read(entry.text(), &auditor.head().digest, whole);
+        let followed = auditor.follow(&mut read, &entry.body);
+        followed.map_err(|end| match end {
             End::Diverged(divergence) => divergence,
             End::Fault(message) => panic!("{message}"),
         })?;

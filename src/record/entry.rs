@@ -233,7 +233,7 @@ pub fn unseal(entry: &Entry) -> Result<(Command, Answer), String> {
 }
 
 /// What was sealed of a ruling.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Opened {
     outcomes: Outcomes,
     exposed: Option<Value>,

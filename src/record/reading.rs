@@ -64,10 +64,10 @@ impl Unread {
     }
 
     /// Reads the ruling in the body of the entry; says what is wrong with that.
-    pub(super) fn read(self, body: &str) -> Result<Answer, (Code, String)> {
+    pub(super) fn read(&self, body: &str) -> Result<Answer, (Code, String)> {
         let Body { mut ruling, .. } = entry::read_body(body).map_err(form)?;
-        if let Some(opened) = self.opened {
-            entry::open_ruling(&mut ruling, opened);
+        if let Some(opened) = &self.opened {
+            entry::open_ruling(&mut ruling, opened.clone());
         }
         Ok(ruling)
     }

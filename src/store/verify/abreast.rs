@@ -1,6 +1,9 @@
 //! Work that is done on several batches at once, and handed on in their order.
+//!
+//! What was taken goes back to the thread that made it and is freed there: threads that free what others allocate
+//! wait for one another.
 
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{Builder, Scope, scope};
 
@@ -12,12 +15,15 @@ const WORKERS: usize = 2;
 const AHEAD: usize = 4;
 
 /// A batch, and where to send what comes of it.
-type Order<B, R> = (B, SyncSender<R>);
+type Order<B, R> = (B, SyncSender<Made<R>>);
+
+/// What came of a batch, and where it goes once it was taken.
+type Made<R> = (R, Sender<R>);
 
 /// Where batches are handed in.
 pub(super) struct In<B, R> {
     orders: SyncSender<Order<B, R>>,
-    promises: SyncSender<Receiver<R>>,
+    promises: SyncSender<Receiver<Made<R>>>,
 }
 
 /// Nobody takes batches any more.
@@ -33,18 +39,18 @@ impl<B, R> In<B, R> {
 }
 
 /// Reads batches on one thread, works on them on others, and takes what comes of them on this one, in
-/// the order in which they were read; what is taken first ends it first.
+/// the order in which they were read; what is taken first ends it first. What is left of it is given back.
 pub(super) fn in_order<B: Send, R: Send, E: From<Fault>>(
     read: impl FnOnce(&In<B, R>) -> Result<(), Closed> + Send,
     work: impl Fn(B) -> R + Sync,
-    mut take: impl FnMut(R) -> Result<(), E>,
+    mut take: impl FnMut(R) -> Result<R, E>,
 ) -> Result<(), E> {
     let (orders, ordered) = sync_channel(AHEAD);
     let (promises, promised) = sync_channel(AHEAD);
     let ordered = Mutex::new(ordered);
     scope(|scope| {
         // Moved in, so that it is closed before the threads are waited for.
-        let promised: Receiver<Receiver<R>> = promised;
+        let promised: Receiver<Receiver<Made<R>>> = promised;
         let gate = In { orders, promises };
         for _ in 0..WORKERS {
             spawn(scope, || fill_all(&ordered, &work))?;
@@ -52,7 +58,11 @@ pub(super) fn in_order<B: Send, R: Send, E: From<Fault>>(
         spawn(scope, move || {
             let _ = read(&gate);
         })?;
-        promised.iter().flatten().try_for_each(&mut take)
+        for (made, maker) in promised.iter().flatten() {
+            // A maker that has ended leaves it to this thread.
+            let _ = maker.send(take(made)?);
+        }
+        Ok(())
     })
 }
 
@@ -63,14 +73,16 @@ fn spawn<'s>(scope: &'s Scope<'s, '_>, work: impl FnOnce() + Send + 's) -> Resul
 
 /// Works on whatever was handed in, until nothing more is.
 fn fill_all<B, R>(ordered: &Mutex<Receiver<Order<B, R>>>, work: impl Fn(B) -> R) {
+    let (maker, taken) = channel();
     loop {
+        taken.try_iter().for_each(drop);
         let next = ordered
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .recv();
         let Ok((batch, sender)) = next else { return };
         // Nobody may wait for it any more.
-        let _ = sender.send(work(batch));
+        let _ = sender.send((work(batch), maker.clone()));
     }
 }
 
@@ -78,7 +90,7 @@ fn fill_all<B, R>(ordered: &Mutex<Receiver<Order<B, R>>>, work: impl Fn(B) -> R)
 mod tests {
     use super::*;
 
-    fn squares(numbers: u64, take: impl FnMut(u64) -> Result<(), Fault>) -> Result<(), Fault> {
+    fn squares(numbers: u64, take: impl FnMut(u64) -> Result<u64, Fault>) -> Result<(), Fault> {
         let read = |gate: &In<u64, u64>| (0..numbers).try_for_each(|number| gate.hand(number));
         let work = |number: u64| {
             // Some take longer than those after them.
@@ -92,7 +104,7 @@ mod tests {
         let mut taken = Vec::new();
         squares(500, |square| {
             taken.push(square);
-            Ok(())
+            Ok(square)
         })
         .unwrap();
         let expected: Vec<u64> = (0..500).map(|number| number * number).collect();
@@ -102,11 +114,11 @@ mod tests {
     #[test]
     fn whoever_takes_may_stop_in_the_middle() {
         let mut taken = 0;
-        let stopped = squares(u64::MAX >> 33, |_| {
+        let stopped = squares(u64::MAX >> 33, |square| {
             taken += 1;
             match taken {
                 40 => Err(Fault::NotFile("enough".into())),
-                _ => Ok(()),
+                _ => Ok(square),
             }
         });
         assert!(matches!(stopped, Err(Fault::NotFile(_))));

@@ -96,11 +96,12 @@ fn audited(
         move |gate| lines.hand_all(gate),
         |chunk: Result<Chunk, Fault>| chunk.map(|chunk| read_lines(chunk, whole, is_kept)),
         |read| {
-            let ReadChunk { text, lines } = read?;
-            for line in lines {
+            let mut chunk = read?;
+            for line in &mut chunk.lines {
                 let place = auditor.head().seq + 1;
-                let line = line.map_err(|wrong| wrong.at(place))?;
-                let filed = auditor.follow(line.reading, &text[line.body])?;
+                let line = line.as_mut().map_err(|wrong| wrong.at(place))?;
+                let body = &chunk.text[line.body.clone()];
+                let filed = auditor.follow(&mut line.reading, body)?;
                 see(expected, &auditor, &filed)?;
                 if header.sealed && line.is_opened {
                     let message = "the header says that openings are left out, and one stands here";
@@ -110,7 +111,7 @@ fn audited(
                     each(entry)?;
                 }
             }
-            Ok::<(), End>(())
+            Ok::<_, End>(Ok(chunk))
         },
     )?;
     show(&mut auditor, expected, each_run)?;
@@ -126,10 +127,10 @@ fn broken(code: Code, entry: u64, message: impl Into<String>) -> End {
 }
 
 impl Wrong {
-    fn at(self, place: u64) -> End {
+    fn at(&self, place: u64) -> End {
         match self {
-            Self::Text(message) => broken(Code::LineSyntax, 0, message),
-            Self::Spelling(message) => broken(Code::LineSyntax, place, message),
+            Self::Text(message) => broken(Code::LineSyntax, 0, *message),
+            Self::Spelling(message) => broken(Code::LineSyntax, place, message.as_str()),
         }
     }
 }

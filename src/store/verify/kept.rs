@@ -42,10 +42,11 @@ struct Kept {
 enum Done {
     Entries(Vec<(Reading, Kept)>),
     Standing,
-    Rows(Vec<Result<Checked, Fault>>),
+    /// Rows, and what is wrong with the one after them, if something is.
+    Rows(Vec<Checked>, Option<Fault>),
     EndOf(Table),
     Keys(bool),
-    Broken(Fault),
+    Broken(Option<Fault>),
 }
 
 /// Verifies a record; returns nothing where it has no entries yet.
@@ -120,11 +121,23 @@ fn work(batch: Batch) -> Done {
             Done::Entries(entries.collect())
         }
         Batch::Standing => Done::Standing,
-        Batch::Rows(rows) => Done::Rows(rows.into_iter().map(Raw::check).collect()),
+        Batch::Rows(rows) => check(rows),
         Batch::EndOf(table) => Done::EndOf(table),
         Batch::Keys(differ) => Done::Keys(differ),
-        Batch::Broken(fault) => Done::Broken(fault),
+        Batch::Broken(fault) => Done::Broken(Some(fault)),
     }
+}
+
+/// Checks rows up to the first that is wrong.
+fn check(rows: Vec<Raw>) -> Done {
+    let mut checked = Vec::with_capacity(rows.len());
+    for row in rows {
+        match row.check() {
+            Ok(row) => checked.push(row),
+            Err(fault) => return Done::Rows(checked, Some(fault)),
+        }
+    }
+    Done::Rows(checked, None)
 }
 
 /// A record beside what its entries say.
@@ -138,13 +151,14 @@ struct Comparison {
 }
 
 impl Comparison {
-    fn take(&mut self, done: Done, expected: &mut Expected) -> Result<(), End> {
-        match done {
+    /// Compares what was read; gives it back.
+    fn take(&mut self, mut done: Done, expected: &mut Expected) -> Result<Done, End> {
+        match &mut done {
             Done::Entries(entries) => {
                 for (read, Kept { entry, keys }) in entries {
                     let filed = self.auditor.follow(read, &entry.body)?;
                     see(expected, &self.auditor, &filed)?;
-                    self.files.count(&self.auditor, &filed, &keys);
+                    self.files.count(&self.auditor, &filed, keys);
                 }
             }
             Done::Standing if self.standing != *self.auditor.standing() => {
@@ -152,21 +166,27 @@ impl Comparison {
                 return Err(tables_differ(message.to_owned()));
             }
             Done::Standing => {}
-            Done::Rows(rows) => {
+            Done::Rows(rows, wrong) => {
                 for row in rows {
-                    let row = row?;
                     *self.seen.entry(row.table()).or_default() += 1;
                     row.compare(&mut self.auditor)?;
                 }
+                if let Some(fault) = wrong.take() {
+                    return Err(fault.into());
+                }
             }
             Done::EndOf(table) => {
-                let seen = self.seen.get(&table).copied().unwrap_or_default();
-                tables::compare_count(table, seen, &self.auditor)?;
+                let seen = self.seen.get(table).copied().unwrap_or_default();
+                tables::compare_count(*table, seen, &self.auditor)?;
             }
-            Done::Keys(differ) => self.files.keys_differ |= differ,
-            Done::Broken(fault) => return Err(fault.into()),
+            Done::Keys(differ) => self.files.keys_differ |= *differ,
+            Done::Broken(fault) => {
+                if let Some(fault) = fault.take() {
+                    return Err(fault.into());
+                }
+            }
         }
-        Ok(())
+        Ok(done)
     }
 }
 
