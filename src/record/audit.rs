@@ -5,7 +5,6 @@
 //! else still is, and the audit counts what it had to take on trust.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
 use super::anchor::expected::Stand;
 use super::divergence::{Code, Divergence};
@@ -206,17 +205,17 @@ impl<S: Shelf> Auditor<S> {
     }
 
     /// Returns a run as JSON, if there is such a run.
-    pub fn run(&mut self, run: RunId) -> Result<Option<Vec<u8>>, S::Fault> {
+    pub fn run(&mut self, run: RunId) -> Result<Option<Cow<'_, [u8]>>, S::Fault> {
         shelf::run(&self.slice, &mut self.shelf, run)
     }
 
     /// Returns a lane as JSON, if it was ever opened.
-    pub fn lane(&mut self, id: LaneId) -> Result<Option<Vec<u8>>, S::Fault> {
+    pub fn lane(&mut self, id: LaneId) -> Result<Option<Cow<'_, [u8]>>, S::Fault> {
         shelf::lane(&self.slice, &mut self.shelf, id)
     }
 
     /// Returns a fact as JSON, if there is one.
-    pub fn fact(&mut self, key: &FactKey) -> Result<Option<Vec<u8>>, S::Fault> {
+    pub fn fact(&mut self, key: &FactKey) -> Result<Option<Cow<'_, [u8]>>, S::Fault> {
         shelf::fact(&self.slice, &mut self.shelf, key)
     }
 
@@ -433,14 +432,14 @@ impl<S: Shelf> Auditor<S> {
     }
 
     /// Returns whether an entry seals what such an entry does.
-    fn seals(&self, action: &Action, ruling: &Answer, sealed: &BTreeMap<String, Digest>) -> bool {
+    fn seals(&self, action: &Action, ruling: &Answer, sealed: &[String]) -> bool {
         let is_score = |event: &Event| matches!(event, Event::Scored { .. });
         let is_scored = matches!(ruling, Answer::Granted(events) if events.iter().any(is_score));
         // In order: what an action seals is called something before `exposed`.
         let of_action = action.sealed_name().into_iter();
         let of_score = self.outcomes.iter().filter(|_| is_scored);
         let names = of_action.chain(of_score.map(String::as_str));
-        sealed.keys().map(String::as_str).eq(names)
+        sealed.iter().map(String::as_str).eq(names)
     }
 
     /// Applies what happened; refuses a protocol whose tasks are not those that its frame binds.

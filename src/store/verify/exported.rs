@@ -6,7 +6,6 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::ops::Range;
 use std::path::Path;
 
-use super::abreast::{self, Closed, In};
 use super::{Auditor, EachRun, End, HELD, compare_backward, see, show};
 use crate::record::anchor::expected::{Backward, Expected};
 use crate::record::audit::Audit;
@@ -15,6 +14,7 @@ use crate::record::entry::{Entry, EntryText, GENESIS};
 use crate::record::export::{self, Header, HeaderFault};
 use crate::record::reading::{self, Reading};
 use crate::store::Fault;
+use crate::store::abreast::{self, Closed, In};
 use crate::store::spill::Spill;
 use crate::units::Digest;
 
@@ -279,7 +279,7 @@ impl<'p> Lines<'p> {
     fn of(path: &'p Path) -> Result<Self, Fault> {
         let file = File::open(path).map_err(|source| Fault::file(path, source))?;
         Ok(Self {
-            reader: BufReader::with_capacity(1 << 18, file),
+            reader: BufReader::with_capacity(1 << 13, file),
             line: Vec::new(),
             path,
         })

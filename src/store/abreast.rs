@@ -3,11 +3,12 @@
 //! What was taken goes back to the thread that made it and is freed there: threads that free what others allocate
 //! wait for one another.
 
+use std::panic::resume_unwind;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{Builder, Scope, scope};
 
-use crate::store::Fault;
+use super::Fault;
 
 /// How many threads work on batches, beside the one that reads them and the one that takes them.
 const WORKERS: usize = 2;
@@ -43,7 +44,7 @@ impl<B, R> In<B, R> {
 pub(super) fn in_order<B: Send, R: Send, E: From<Fault>>(
     read: impl FnOnce(&In<B, R>) -> Result<(), Closed> + Send,
     work: impl Fn(B) -> R + Sync,
-    mut take: impl FnMut(R) -> Result<R, E>,
+    take: impl FnMut(R) -> Result<R, E>,
 ) -> Result<(), E> {
     let (orders, ordered) = sync_channel(AHEAD);
     let (promises, promised) = sync_channel(AHEAD);
@@ -58,12 +59,42 @@ pub(super) fn in_order<B: Send, R: Send, E: From<Fault>>(
         spawn(scope, move || {
             let _ = read(&gate);
         })?;
-        for (made, maker) in promised.iter().flatten() {
-            // A maker that has ended leaves it to this thread.
-            let _ = maker.send(take(made)?);
-        }
-        Ok(())
+        take_all(promised, take)
     })
+}
+
+/// Does the same with what must be read on this thread: what comes of it is taken on another.
+pub(super) fn from_here<B: Send, R: Send>(
+    read: impl FnOnce(&In<B, R>),
+    work: impl Fn(B) -> R + Sync,
+    take: impl FnMut(R) -> Result<R, Fault> + Send,
+) -> Result<(), Fault> {
+    let (orders, ordered) = sync_channel(AHEAD);
+    let (promises, promised) = sync_channel(AHEAD);
+    let ordered = Mutex::new(ordered);
+    scope(|scope| {
+        let gate = In { orders, promises };
+        for _ in 0..WORKERS {
+            spawn(scope, || fill_all(&ordered, &work))?;
+        }
+        let taker = Builder::new().spawn_scoped(scope, move || take_all(promised, take));
+        let taker = taker.map_err(Fault::Threads)?;
+        read(&gate);
+        drop(gate);
+        taker.join().unwrap_or_else(|panic| resume_unwind(panic))
+    })
+}
+
+/// Takes whatever was promised, in order.
+fn take_all<R, E>(
+    promised: Receiver<Receiver<Made<R>>>,
+    mut take: impl FnMut(R) -> Result<R, E>,
+) -> Result<(), E> {
+    for (made, maker) in promised.iter().flatten() {
+        // A maker that has ended leaves it to this thread.
+        let _ = maker.send(take(made)?);
+    }
+    Ok(())
 }
 
 fn spawn<'s>(scope: &'s Scope<'s, '_>, work: impl FnOnce() + Send + 's) -> Result<(), Fault> {
@@ -109,6 +140,22 @@ mod tests {
         .unwrap();
         let expected: Vec<u64> = (0..500).map(|number| number * number).collect();
         assert_eq!(taken, expected);
+    }
+
+    #[test]
+    fn what_is_read_here_is_taken_in_order_elsewhere() {
+        let (here, mut taken) = (std::thread::current().id(), Vec::new());
+        let read = |gate: &In<u64, u64>| {
+            let handed = (0..500).try_for_each(|number| gate.hand(number));
+            assert!(handed.is_ok() && std::thread::current().id() == here);
+        };
+        let take = |number| {
+            assert_ne!(std::thread::current().id(), here);
+            taken.push(number);
+            Ok(number)
+        };
+        from_here(read, |number| number, take).unwrap();
+        assert!(taken.into_iter().eq(0..500));
     }
 
     #[test]
