@@ -7,6 +7,7 @@
 
 mod engine_common;
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -94,9 +95,9 @@ impl Shelf for Memory {
         Ok(self.rows.len() as u64 - 1)
     }
 
-    fn get(&mut self, place: u64) -> Result<Vec<u8>, String> {
+    fn get(&mut self, place: u64) -> Result<Cow<'_, [u8]>, String> {
         self.away.set(self.away.get() - 1);
-        Ok(self.rows[place as usize].clone())
+        Ok(Cow::Borrowed(&self.rows[place as usize]))
     }
 
     fn broken(message: String) -> String {
@@ -108,8 +109,9 @@ type Shelved = Auditor<Memory>;
 
 fn audited(mut auditor: Shelved, entries: &[Entry], whole: bool) -> Result<Shelved, Divergence> {
     for entry in entries {
-        let read = reading::read(entry.text(), &auditor.head().digest, whole);
-        auditor.follow(read, &entry.body).map_err(|end| match end {
+        let mut read = reading::read(entry.text(), &auditor.head().digest, whole);
+        let followed = auditor.follow(&mut read, &entry.body);
+        followed.map_err(|end| match end {
             End::Diverged(divergence) => divergence,
             End::Fault(message) => panic!("{message}"),
         })?;

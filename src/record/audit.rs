@@ -5,7 +5,6 @@
 //! else still is, and the audit counts what it had to take on trust.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
 use super::anchor::expected::Stand;
 use super::divergence::{Code, Divergence};
@@ -23,6 +22,7 @@ use crate::engine::refusal::Refusal;
 use crate::engine::rules::Rules;
 use crate::engine::slice::{Run, Slice, Standing};
 use crate::engine::totals;
+use crate::protocol::registration::Registration;
 use crate::units::{Digest, RunId, Time};
 
 /// An audit under way. It holds the rows that are under way, and puts the others on a shelf.
@@ -65,13 +65,13 @@ impl<F> From<Divergence> for End<F> {
 
 /// How an entry is found again without reading all of them.
 #[derive(Debug)]
-pub struct Filed {
+pub struct Filed<'e> {
     /// The operation's key.
-    pub key: String,
+    pub key: &'e str,
     /// The draft that the entry opened, and the text of its protocol.
     pub draft: Option<(u64, String)>,
     /// What the entry says about the publication of a head.
-    pub anchor: Option<Box<Action>>,
+    pub anchor: Option<&'e Action>,
 }
 
 /// What an audit that found nothing says.
@@ -118,8 +118,13 @@ impl<S: Shelf> Auditor<S> {
         }
     }
 
-    /// Checks the next entry, which was read with the digest of the newest before it, and has this body.
-    pub fn follow(&mut self, read: Reading, body: &str) -> Result<Filed, End<S::Fault>> {
+    /// Checks the next entry, which was read with the digest of the newest before it, and has this body. What
+    /// is kept of a protocol that it opens is taken out of it; all else stays.
+    pub fn follow<'e>(
+        &mut self,
+        read: &'e mut Reading,
+        body: &str,
+    ) -> Result<Filed<'e>, End<S::Fault>> {
         let place = self.head.seq + 1;
         if read.seq != place {
             let message = format!(
@@ -128,25 +133,29 @@ impl<S: Shelf> Auditor<S> {
             );
             return Err(Divergence::new(Code::Sequence, place, message).into());
         }
-        let said = read.said;
-        let said = said.map_err(|(code, message)| Divergence::new(code, place, message))?;
+        let said = read.said.as_mut();
+        let said =
+            said.map_err(|(code, message)| Divergence::new(*code, place, message.as_str()))?;
         let Said {
             command,
             ruling: recorded,
             sealed,
             withheld,
-        } = *said;
+        } = &mut **said;
         let ruling = match recorded {
-            Recorded::Read(ruling) => self.agreed(place, &command, ruling, withheld)?,
-            Recorded::Unread(unread) => self.follows(place, &command, unread, body)?,
+            Recorded::Read(ruling) => {
+                self.agreed(place, command, ruling, *withheld)?;
+                Cow::Borrowed(&*ruling)
+            }
+            Recorded::Unread(unread) => Cow::Owned(self.follows(place, command, unread, body)?),
         };
-        self.is_partial |= withheld && matches!(command.action, Action::Finish { .. });
+        self.is_partial |= *withheld && matches!(command.action, Action::Finish { .. });
         self.hold(place, &command.action, &ruling)?;
-        if !self.seals(&command.action, &ruling, &sealed) {
+        if !self.seals(&command.action, &ruling, sealed) {
             let message = "what it seals is not what such an entry seals";
             return Err(Divergence::new(Code::Commitment, place, message).into());
         }
-        let filed = self.fold(command, ruling)?;
+        let filed = self.fold(command, &ruling)?;
         self.first.get_or_insert(read.digest);
         self.head = Head {
             seq: read.seq,
@@ -196,17 +205,17 @@ impl<S: Shelf> Auditor<S> {
     }
 
     /// Returns a run as JSON, if there is such a run.
-    pub fn run(&mut self, run: RunId) -> Result<Option<Vec<u8>>, S::Fault> {
+    pub fn run(&mut self, run: RunId) -> Result<Option<Cow<'_, [u8]>>, S::Fault> {
         shelf::run(&self.slice, &mut self.shelf, run)
     }
 
     /// Returns a lane as JSON, if it was ever opened.
-    pub fn lane(&mut self, id: LaneId) -> Result<Option<Vec<u8>>, S::Fault> {
+    pub fn lane(&mut self, id: LaneId) -> Result<Option<Cow<'_, [u8]>>, S::Fault> {
         shelf::lane(&self.slice, &mut self.shelf, id)
     }
 
     /// Returns a fact as JSON, if there is one.
-    pub fn fact(&mut self, key: &FactKey) -> Result<Option<Vec<u8>>, S::Fault> {
+    pub fn fact(&mut self, key: &FactKey) -> Result<Option<Cow<'_, [u8]>>, S::Fault> {
         shelf::fact(&self.slice, &mut self.shelf, key)
     }
 
@@ -253,7 +262,7 @@ impl<S: Shelf> Auditor<S> {
         &mut self,
         seq: u64,
         command: &Command,
-        unread: Unread,
+        unread: &Unread,
         body: &str,
     ) -> Result<Answer, End<S::Fault>> {
         let derived = self.derived(seq, command)?;
@@ -264,20 +273,20 @@ impl<S: Shelf> Auditor<S> {
         }
         let read = unread.read(body);
         let recorded = read.map_err(|(code, message)| Divergence::new(code, seq, message))?;
-        self.agreed(seq, command, recorded, false)
+        self.agreed(seq, command, &recorded, false)?;
+        Ok(recorded)
     }
 
-    /// Returns a ruling that was read, if it is the one that follows.
+    /// Refuses a ruling that was read and is not the one that follows.
     fn agreed(
         &mut self,
         seq: u64,
         command: &Command,
-        recorded: Answer,
+        recorded: &Answer,
         withheld: bool,
-    ) -> Result<Answer, End<S::Fault>> {
-        self.withheld += u64::from(withheld && is_scoring(&command.action, &recorded));
-        self.rule(seq, command, &recorded, withheld)?;
-        Ok(recorded)
+    ) -> Result<(), End<S::Fault>> {
+        self.withheld += u64::from(withheld && is_scoring(&command.action, recorded));
+        self.rule(seq, command, recorded, withheld)
     }
 
     /// Returns the ruling that a command should have, where it may stand here and something follows from it.
@@ -423,25 +432,29 @@ impl<S: Shelf> Auditor<S> {
     }
 
     /// Returns whether an entry seals what such an entry does.
-    fn seals(&self, action: &Action, ruling: &Answer, sealed: &BTreeMap<String, Digest>) -> bool {
+    fn seals(&self, action: &Action, ruling: &Answer, sealed: &[String]) -> bool {
         let is_score = |event: &Event| matches!(event, Event::Scored { .. });
         let is_scored = matches!(ruling, Answer::Granted(events) if events.iter().any(is_score));
         // In order: what an action seals is called something before `exposed`.
         let of_action = action.sealed_name().into_iter();
         let of_score = self.outcomes.iter().filter(|_| is_scored);
         let names = of_action.chain(of_score.map(String::as_str));
-        sealed.keys().map(String::as_str).eq(names)
+        sealed.iter().map(String::as_str).eq(names)
     }
 
     /// Applies what happened; refuses a protocol whose tasks are not those that its frame binds.
-    fn fold(&mut self, command: Command, ruling: Answer) -> Result<Filed, End<S::Fault>> {
+    fn fold<'e>(
+        &mut self,
+        command: &'e mut Command,
+        ruling: &Answer,
+    ) -> Result<Filed<'e>, End<S::Fault>> {
         let events = match ruling {
             Answer::Granted(events) => events,
             Answer::Refused(_) => {
                 self.refusals += 1;
-                evolve::refused(&mut self.slice, &command);
+                evolve::refused(&mut self.slice, command);
                 return Ok(Filed {
-                    key: command.key,
+                    key: &command.key,
                     draft: None,
                     anchor: None,
                 });
@@ -452,24 +465,26 @@ impl<S: Shelf> Auditor<S> {
             self.pilots_before_registration = self.slice.standing.pilots;
             self.registered_at = Some(command.at);
         }
-        self.apply(&command, &events)?;
+        self.apply(command, events)?;
         self.make_room().map_err(End::Fault)?;
         let (mut draft, mut anchor) = (None, None);
-        match command.action {
+        match &mut command.action {
             Action::Open {
                 registration,
                 tasks,
                 text,
             } => {
                 let form = |message| Divergence::new(Code::BodyForm, self.head.seq + 1, message);
-                self.open(Rules::opened(*registration, tasks).map_err(form)?);
-                draft = Some((self.slice.standing.draft, text));
+                let registration = Registration::clone(registration);
+                let tasks = std::mem::take(tasks);
+                self.open(Rules::opened(registration, tasks).map_err(form)?);
+                draft = Some((self.slice.standing.draft, std::mem::take(text)));
             }
-            action @ Action::Anchor { .. } => anchor = Some(Box::new(action)),
+            Action::Anchor { .. } => anchor = Some(&command.action),
             _ => {}
         }
         Ok(Filed {
-            key: command.key,
+            key: &command.key,
             draft,
             anchor,
         })

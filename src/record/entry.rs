@@ -1,7 +1,6 @@
 //! Entries: what was said and ruled, in canonical bytes, chained by digest.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -149,8 +148,13 @@ impl Opening {
 /// canonical JSON. The name's salt is the SHA-256 of a label, the entry's salt and the name, so that
 /// one value can be opened without the others.
 pub fn commitment(salt: &Digest, name: &str, value: &Value) -> Digest {
+    commitment_to(salt, name, &canonical::text(value))
+}
+
+/// Commits to a value by its canonical JSON.
+pub(super) fn commitment_to(salt: &Digest, name: &str, value: &str) -> Digest {
     let salt = Digest::of(&[b"prereg-salt/1\n", &salt.0, name.as_bytes()]);
-    Digest::of(&[b"prereg-commitment/1\n", &salt.0, &canonical::bytes(value)])
+    Digest::of(&[b"prereg-commitment/1\n", &salt.0, value.as_bytes()])
 }
 
 /// Returns the digest of an entry: SHA-256 of a label, the digest before, the number and the length
@@ -233,10 +237,10 @@ pub fn unseal(entry: &Entry) -> Result<(Command, Answer), String> {
 }
 
 /// What was sealed of a ruling.
-#[derive(Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Opened {
-    outcomes: Outcomes,
-    exposed: Option<Value>,
+    pub(super) outcomes: Outcomes,
+    pub(super) exposed: Option<Value>,
 }
 
 /// Puts what was sealed back into the command and its ruling.
@@ -247,7 +251,7 @@ pub fn open(command: &mut Command, ruling: &mut Answer, opening: Opening) -> Res
 }
 
 /// Puts what was sealed of a command back into it; returns the rest.
-pub(super) fn open_command(command: &mut Command, opening: Opening) -> Result<Opened, String> {
+fn open_command(command: &mut Command, opening: Opening) -> Result<Opened, String> {
     let mut values = opening.values;
     if let Some(value) = command
         .action
@@ -305,42 +309,18 @@ pub(super) fn has_opened(ruling: &Answer, opened: Option<&Opened>) -> bool {
     })
 }
 
-/// A body whose ruling was not read.
-#[derive(Debug)]
-pub(super) struct Asked {
-    pub(super) command: Command,
-    /// Where in the body the ruling stands.
-    pub(super) ruling: Range<usize>,
-    pub(super) sealed: BTreeMap<String, Digest>,
-}
-
-/// Splits a text at the last place at which some other stands: what is looked for stands near the end, where
-/// preparing a search would take longer than the search.
+/// Splits a text at the last place at which some other stands: what is looked for stands near the end, and its last
+/// character is rare.
 pub(super) fn rsplit<'t>(text: &'t str, at: &str) -> Option<(&'t str, &'t str)> {
-    let (bytes, first) = (text.as_bytes(), *at.as_bytes().first()?);
-    let mut places = (0..=bytes.len().checked_sub(at.len())?).rev();
-    let is_there =
-        |place: &usize| bytes[*place] == first && bytes[*place..].starts_with(at.as_bytes());
-    let place = places.find(is_there)?;
-    Some((text.get(..place)?, text.get(place + at.len()..)?))
-}
-
-/// Reads a body but for its ruling, if all else is plainly in canonical form: then the body is if its ruling is.
-pub(super) fn read_asked(body: &str) -> Option<Asked> {
-    let rest = body.strip_prefix("{\"command\":")?;
-    let mut commands = serde_json::Deserializer::from_str(rest).into_iter();
-    let command: Command = commands.next()?.ok()?;
-    let (asked, rest) = rest.split_at_checked(commands.byte_offset())?;
-    let rest = rest.strip_prefix(",\"ruling\":")?;
-    let start = body.len() - rest.len();
-    let (ruling, sealed) = rsplit(rest.strip_suffix('}')?, ",\"sealed\":")?;
-    let digests = serde_json::from_str(sealed).ok()?;
-    let is_canonical = canonical::is_text(&command, asked) && canonical::is_text(&digests, sealed);
-    is_canonical.then_some(Asked {
-        command,
-        ruling: start..start + ruling.len(),
-        sealed: digests,
-    })
+    let last = at.chars().next_back()?;
+    let mut end = text.len();
+    loop {
+        end = text.get(..end)?.rfind(last)?;
+        let (before, after) = text.split_at_checked(end + last.len_utf8())?;
+        if let Some(before) = before.strip_suffix(at) {
+            return Some((before, after));
+        }
+    }
 }
 
 /// Reads a body; refuses any other bytes than the canonical ones.

@@ -117,8 +117,8 @@ struct EntryLine<'a> {
 pub const BODY: &str = "{\"body\":";
 
 /// Writes an entry's line, with its end; its opening is left out while outcomes are sealed.
-pub fn write_entry(out: &mut impl Write, entry: &Entry, sealed: bool) -> io::Result<()> {
-    write_line(out, entry.text(), sealed)?;
+pub fn write_entry(out: &mut impl Write, entry: EntryText<'_>, sealed: bool) -> io::Result<()> {
+    write_line(out, entry, sealed)?;
     out.write_all(b"\n")
 }
 

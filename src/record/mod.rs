@@ -10,11 +10,12 @@
 //! - `unshown`: what no record can show;
 //! - `version`: whether what a writer saw still stands;
 //! - `anchor`: heads that were published, and what shows it;
-//! - `reading`: what of an entry can be checked by itself;
+//! - `reading`: what of an entry can be checked by itself; `asked`: what is plainly spelled there;
 //! - `audit`: the chain checked and every ruling decided again; `shelf`: so that it holds few rows;
 //! - `receipt`: what the end of a run must show; `divergence`: what an audit can find.
 
 pub mod anchor;
+mod asked;
 pub mod audit;
 pub mod divergence;
 pub mod entry;

@@ -7,8 +7,9 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use super::asked::{self, Asked};
 use super::divergence::Code;
-use super::entry::{self, Answer, Asked, Body, EntryText, Opened};
+use super::entry::{self, Answer, Body, EntryText, Opened};
 use crate::engine::command::Command;
 use crate::protocol::canonical;
 use crate::units::Digest;
@@ -31,8 +32,8 @@ pub struct Said {
     pub command: Command,
     /// What followed.
     pub ruling: Recorded,
-    /// What it seals: the commitments, by name.
-    pub sealed: BTreeMap<String, Digest>,
+    /// The names of what it seals, in order.
+    pub sealed: Vec<String>,
     /// Whether what it seals is withheld.
     pub withheld: bool,
 }
@@ -64,10 +65,10 @@ impl Unread {
     }
 
     /// Reads the ruling in the body of the entry; says what is wrong with that.
-    pub(super) fn read(self, body: &str) -> Result<Answer, (Code, String)> {
+    pub(super) fn read(&self, body: &str) -> Result<Answer, (Code, String)> {
         let Body { mut ruling, .. } = entry::read_body(body).map_err(form)?;
-        if let Some(opened) = self.opened {
-            entry::open_ruling(&mut ruling, opened);
+        if let Some(opened) = &self.opened {
+            entry::open_ruling(&mut ruling, opened.clone());
         }
         Ok(ruling)
     }
@@ -100,19 +101,11 @@ fn check(
 /// Reads an entry but for its ruling, if it seals nothing that is not opened, and all is well.
 fn unread(entry: EntryText<'_>) -> Option<Said> {
     let Asked {
-        mut command,
+        command,
         ruling: place,
         sealed,
-    } = entry::read_asked(entry.body)?;
-    let opened = match entry.opening {
-        Some(opening) => {
-            let opening = entry::read_opening(opening).ok()?;
-            opening.opens(&sealed).then_some(())?;
-            Some(entry::open_command(&mut command, opening).ok()?)
-        }
-        None if sealed.is_empty() => None,
-        None => return None,
-    };
+        opened,
+    } = asked::read(entry)?;
     Some(Said {
         command,
         ruling: Recorded::Unread(Unread { place, opened }),
@@ -140,7 +133,7 @@ fn read_whole(entry: EntryText<'_>, whole: bool) -> Result<Said, (Code, String)>
         command,
         ruling: Recorded::Read(ruling),
         withheld: entry.opening.is_none() && !sealed.is_empty(),
-        sealed,
+        sealed: sealed.into_keys().collect(),
     })
 }
 

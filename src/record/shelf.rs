@@ -4,6 +4,8 @@
 //! outage, a void, a repeated report. Until then their bytes are enough, and where these lie is noted in the slice
 //! (`away`), which asks for what it misses as any slice does that is partial.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -21,7 +23,7 @@ pub trait Shelf {
     fn put(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Result<u64, Self::Fault>;
 
     /// Returns the bytes at a place.
-    fn get(&mut self, place: u64) -> Result<Vec<u8>, Self::Fault>;
+    fn get(&mut self, place: u64) -> Result<Cow<'_, [u8]>, Self::Fault>;
 
     /// Says that what was kept is not what was put there.
     fn broken(message: String) -> Self::Fault;
@@ -83,42 +85,42 @@ pub(super) fn take_back<S: Shelf>(
 }
 
 /// Returns a run as it is kept, if there is such a run.
-pub(super) fn run<S: Shelf>(
+pub(super) fn run<'s, S: Shelf>(
     slice: &Slice,
-    shelf: &mut S,
+    shelf: &'s mut S,
     run: RunId,
-) -> Result<Option<Vec<u8>>, S::Fault> {
+) -> Result<Option<Cow<'s, [u8]>>, S::Fault> {
     kept(slice.runs.get(&run), slice.away.run(run), shelf)
 }
 
 /// Returns a lane as it is kept, if it was ever opened.
-pub(super) fn lane<S: Shelf>(
+pub(super) fn lane<'s, S: Shelf>(
     slice: &Slice,
-    shelf: &mut S,
+    shelf: &'s mut S,
     id: LaneId,
-) -> Result<Option<Vec<u8>>, S::Fault> {
+) -> Result<Option<Cow<'s, [u8]>>, S::Fault> {
     kept(slice.lanes.get(&id), slice.away.lane(id), shelf)
 }
 
 /// Returns a fact as it is kept, if there is one.
-pub(super) fn fact<S: Shelf>(
+pub(super) fn fact<'s, S: Shelf>(
     slice: &Slice,
-    shelf: &mut S,
+    shelf: &'s mut S,
     key: &FactKey,
-) -> Result<Option<Vec<u8>>, S::Fault> {
+) -> Result<Option<Cow<'s, [u8]>>, S::Fault> {
     kept(slice.facts.get(key), slice.away.fact(key), shelf)
 }
 
-fn kept<S: Shelf>(
+fn kept<'s, S: Shelf>(
     held: Option<&Option<impl Serialize>>,
     place: Option<u64>,
-    shelf: &mut S,
-) -> Result<Option<Vec<u8>>, S::Fault> {
+    shelf: &'s mut S,
+) -> Result<Option<Cow<'s, [u8]>>, S::Fault> {
     match (held, place) {
         (Some(Some(row)), _) => {
             let mut bytes = Vec::new();
             write(row, &mut bytes);
-            Ok(Some(bytes))
+            Ok(Some(Cow::Owned(bytes)))
         }
         (_, Some(place)) => shelf.get(place).map(Some),
         _ => Ok(None),

@@ -17,7 +17,7 @@ const MILLIONTHS: usize = 6;
 const THOUSANDTHS: usize = 3;
 
 /// Writes a table cell by cell.
-pub(super) struct Cells<W: Write> {
+pub struct Cells<W: Write> {
     out: csv::Writer<W>,
     columns: usize,
     filled: usize,
@@ -25,15 +25,15 @@ pub(super) struct Cells<W: Write> {
 }
 
 impl<W: Write> Cells<W> {
-    /// Starts a table.
-    pub(super) fn new(out: W) -> Self {
+    /// Starts some rows of a table that has so many columns.
+    pub(super) fn new(out: W, columns: usize) -> Self {
         let mut builder = csv::WriterBuilder::new();
         builder
             .terminator(csv::Terminator::Any(b'\n'))
             .buffer_capacity(1 << 16);
         Self {
             out: builder.from_writer(out),
-            columns: 0,
+            columns,
             filled: 0,
             text: String::new(),
         }
@@ -47,7 +47,6 @@ impl<W: Write> Cells<W> {
         for name in names {
             self.plain(name)?;
         }
-        self.columns = self.filled;
         self.end()
     }
 
@@ -60,9 +59,10 @@ impl<W: Write> Cells<W> {
         Ok(self.out.write_record(None::<&[u8]>)?)
     }
 
-    /// Hands everything on.
-    pub(super) fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
+    /// Returns where the rows were written to.
+    pub fn finish(self) -> io::Result<W> {
+        let out = self.out.into_inner();
+        out.map_err(|error| error.into_error())
     }
 
     /// Writes a cell that holds a word or number of ours.
@@ -245,14 +245,11 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn written(write: impl FnOnce(&mut Cells<&mut Vec<u8>>) -> io::Result<()>) -> String {
-        let mut bytes = Vec::new();
-        let mut cells = Cells::new(&mut bytes);
+    fn written(write: impl FnOnce(&mut Cells<Vec<u8>>) -> io::Result<()>) -> String {
+        let mut cells = Cells::new(Vec::new(), 1);
         write(&mut cells).unwrap();
         cells.end().unwrap();
-        cells.flush().unwrap();
-        drop(cells);
-        String::from_utf8(bytes).unwrap()
+        String::from_utf8(cells.finish().unwrap()).unwrap()
     }
 
     #[test]

@@ -65,7 +65,7 @@ pub fn slot(
         fate: match became {
             Became::Scored(_) => Fate::Scored,
             Became::Unjudged(_) | Became::Void => Fate::Unjudged,
-            Became::Nothing | Became::Open(_) | Became::Waits(_) => Fate::Open,
+            Became::Nothing | Became::Open(_) | Became::Waits(_) | Became::Alone(_) => Fate::Open,
         },
         reason: became.reason().or(run.and_then(Told::reason)),
         values: outcomes

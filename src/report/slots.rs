@@ -6,9 +6,10 @@ use std::collections::BTreeSet;
 
 use super::seats::{At, Seats};
 use super::tally::VOID;
+use super::told::Told;
 use crate::engine::attempts::Fate;
 use crate::engine::rules::Rules;
-use crate::engine::slice::{Lane, Row, Seated};
+use crate::engine::slice::{Lane, Row, Seated, State};
 use crate::protocol::plan::{Plan, Slot};
 use crate::units::RunId;
 
@@ -18,6 +19,8 @@ pub enum Became {
     /// No run of it was started, or none that counts.
     #[default]
     Nothing,
+    /// It has ended, and only this run was ever started there: that says how.
+    Alone(RunId),
     /// Its run is not closed.
     Open(RunId),
     /// It waits for its next attempt.
@@ -31,6 +34,26 @@ pub enum Became {
 }
 
 impl Became {
+    /// Returns what became of a slot, given the run that stands there last.
+    pub fn told(self, slot: &Slot, run: Option<&Told<'_>>) -> Self {
+        let Self::Alone(alone) = self else {
+            return self;
+        };
+        let is_there = |run: &&Told<'_>| {
+            let place = run.place.filter(|place| place.lane.is_registered());
+            place.is_some_and(|place| place.position == slot.position) && run.state != State::Void
+        };
+        match run
+            .filter(is_there)
+            .map(|run| Fate::told(run.state, run.cause))
+        {
+            None => Self::Nothing,
+            Some(Fate::Open) => Self::Open(alone),
+            Some(Fate::Scored) => Self::Scored(alone),
+            Some(Fate::Unjudged(_)) => Self::Unjudged(alone),
+        }
+    }
+
     /// Returns the run that gives the slot its values; none where it has not ended.
     pub fn run(self) -> Option<RunId> {
         match self {
@@ -42,7 +65,7 @@ impl Became {
     /// Returns the run that stands there last.
     pub fn last(self) -> Option<RunId> {
         match self {
-            Self::Open(run) | Self::Waits(run) => Some(run),
+            Self::Open(run) | Self::Waits(run) | Self::Alone(run) => Some(run),
             other => other.run(),
         }
     }
@@ -52,7 +75,7 @@ impl Became {
         match self {
             Self::Scored(_) => "scored",
             Self::Unjudged(_) | Self::Void => "unjudged",
-            Self::Nothing | Self::Open(_) | Self::Waits(_) => "missing",
+            Self::Nothing | Self::Open(_) | Self::Waits(_) | Self::Alone(_) => "missing",
         }
     }
 
@@ -62,7 +85,7 @@ impl Became {
             Self::Nothing => Some("not-started"),
             Self::Waits(_) => Some("waits"),
             Self::Void => Some(VOID),
-            Self::Open(_) | Self::Scored(_) | Self::Unjudged(_) => None,
+            Self::Open(_) | Self::Scored(_) | Self::Unjudged(_) | Self::Alone(_) => None,
         }
     }
 }
@@ -76,6 +99,8 @@ pub struct Slots<'a> {
     became: Vec<Became>,
     /// Positions under an order by plan whose slot waits for an attempt, or has one under way.
     waiting: BTreeSet<u64>,
+    /// The runs that are asked about their slots, where not all are.
+    sought: Vec<RunId>,
 }
 
 impl<'a> Slots<'a> {
@@ -89,6 +114,7 @@ impl<'a> Slots<'a> {
             seats: Seats::new(rules),
             became: vec![Became::Nothing; slots],
             waiting: BTreeSet::new(),
+            sought: Vec::new(),
         }
     }
 
@@ -106,6 +132,11 @@ impl<'a> Slots<'a> {
     fn lane(&mut self, number: u64, lane: &Lane) {
         self.waiting
             .extend(lane.again.keys().copied().chain(lane.next));
+        if let Some((position, run)) = self.alone(number, lane) {
+            return self.set(position, Became::Alone(run));
+        }
+        self.sought
+            .extend(lane.runs.iter().copied().chain(lane.open));
         let voids_max = self.rules.protocol().attempts.voids_max;
         if number >= self.plan.lanes() || voids_max.is_none_or(|most| lane.voids <= most) {
             return;
@@ -115,6 +146,26 @@ impl<'a> Slots<'a> {
             self.set(at, Became::Void);
             position = self.plan.next_in_lane(&self.plan.slot(at));
         }
+    }
+
+    /// Returns the slot and the run of a lane that has but one of each, and is done.
+    fn alone(&self, number: u64, lane: &Lane) -> Option<(u64, RunId)> {
+        let [run] = lane.runs[..] else { return None };
+        if !lane.is_done() || lane.voids > 0 || number >= self.plan.lanes() {
+            return None;
+        }
+        let position = self.plan.lane_start(number);
+        let next = self.plan.next_in_lane(&self.plan.slot(position));
+        next.is_none().then_some((position, run))
+    }
+
+    /// Returns the runs that have to be seated once all lanes were taken, in the order of their numbers; nothing where
+    /// all have to be. Of the runs of a lane whose block was voided, one that is open stands in no list.
+    pub fn sought(&mut self) -> Option<Vec<RunId>> {
+        let mut sought = std::mem::take(&mut self.sought);
+        sought.sort_unstable();
+        sought.dedup();
+        (!self.rules.goes_by_counts()).then_some(sought)
     }
 
     /// Takes a run, by what says where it stands; in the order of their numbers.

@@ -6,7 +6,7 @@
 
 use std::io::{self, Write};
 
-use super::cells::Cells;
+pub use super::cells::Cells;
 use super::slots::Became;
 use super::told::{By, Told};
 use crate::engine::frame::Phase;
@@ -141,9 +141,14 @@ impl<'a> Own<'a> {
     }
 }
 
-/// Writes the table of slots.
-pub struct SlotTable<'a, W: Write> {
-    cells: Cells<W>,
+fn header(columns: &[&str]) -> io::Result<Vec<u8>> {
+    let mut cells = Cells::new(Vec::new(), columns.len());
+    cells.header(columns.iter().copied())?;
+    cells.finish()
+}
+
+/// What the table of slots says, on however many threads it is written.
+pub struct SlotTable<'a> {
     arms: Vec<&'a str>,
     tasks: Vec<TaskCells>,
     /// Which outcome stands in each column that has a name of its own.
@@ -152,35 +157,46 @@ pub struct SlotTable<'a, W: Write> {
     sealed: bool,
 }
 
-impl<'a, W: Write> SlotTable<'a, W> {
-    /// Starts the table of a protocol; sealed values are left out.
-    pub fn new(
-        out: W,
-        protocol: Option<&'a Protocol>,
-        tasks: Vec<TaskCells>,
-        sealed: bool,
-    ) -> io::Result<Self> {
+impl<'a> SlotTable<'a> {
+    /// Makes the table of a protocol; sealed values are left out.
+    pub fn new(protocol: Option<&'a Protocol>, tasks: Vec<TaskCells>, sealed: bool) -> Self {
         let taken: Vec<&str> = SLOT.into_iter().chain(WHEN).collect();
         let arms = protocol.map_or(&[][..], |protocol| &protocol.arms);
-        let mut table = Self {
-            cells: Cells::new(out),
+        Self {
             arms: arms.iter().map(|arm| arm.id.as_str()).collect(),
             tasks,
             measured: MEASURED.map(|name| measured(protocol?, name)),
             own: Own::of(protocol, &taken, &MEASURED),
             sealed,
-        };
-        let own = table.own.names.iter().map(String::as_str);
-        let names = SLOT.into_iter().chain(MEASURED).chain(WHEN).chain(own);
-        table.cells.header(names)?;
-        Ok(table)
+        }
+    }
+
+    fn columns(&self) -> Vec<&str> {
+        let own = self.own.names.iter().map(String::as_str);
+        let names = SLOT.into_iter().chain(MEASURED).chain(WHEN);
+        names.chain(own).collect()
+    }
+
+    /// Returns the names of the columns as they are written.
+    pub fn header(&self) -> io::Result<Vec<u8>> {
+        header(&self.columns())
+    }
+
+    /// Starts some rows.
+    pub fn rows(&self) -> Cells<Vec<u8>> {
+        Cells::new(Vec::new(), self.columns().len())
     }
 
     /// Writes a slot, what became of it, and its run where one is known.
-    pub fn row(&mut self, slot: &Slot, became: Became, run: Option<&Told<'_>>) -> io::Result<()> {
+    pub fn row<W: Write>(
+        &self,
+        cells: &mut Cells<W>,
+        slot: &Slot,
+        became: Became,
+        run: Option<&Told<'_>>,
+    ) -> io::Result<()> {
         let place = |index: u64| usize::try_from(index).unwrap_or(usize::MAX);
         let task = self.tasks.get(place(slot.task));
-        let cells = &mut self.cells;
         cells.text(task.map(|task| task.id.as_str()))?;
         cells.text(task.and_then(|task| task.cluster.as_deref()))?;
         cells.text(self.arms.get(place(slot.arm)).copied())?;
@@ -194,19 +210,18 @@ impl<'a, W: Write> SlotTable<'a, W> {
                 .unwrap_or_default(),
         )?;
         let Some(run) = run.filter(|_| became.run().is_some()) else {
-            return self.cells.end();
+            return cells.end();
         };
-        self.measure(run)?;
-        self.cells.time(Some(run.started_at))?;
-        self.cells.time(run.ended_at)?;
+        self.measure(cells, run)?;
+        cells.time(Some(run.started_at))?;
+        cells.time(run.ended_at)?;
         if !self.sealed {
-            self.own.write(&mut self.cells, run)?;
+            self.own.write(cells, run)?;
         }
-        self.cells.end()
+        cells.end()
     }
 
-    fn measure(&mut self, run: &Told<'_>) -> io::Result<()> {
-        let cells = &mut self.cells;
+    fn measure<W: Write>(&self, cells: &mut Cells<W>, run: &Told<'_>) -> io::Result<()> {
         let sealed = self.sealed;
         for (name, measure) in MEASURED.into_iter().zip(self.measured) {
             match (measure, name) {
@@ -225,11 +240,6 @@ impl<'a, W: Write> SlotTable<'a, W> {
             }
         }
         Ok(())
-    }
-
-    /// Ends the table.
-    pub fn finish(mut self) -> io::Result<()> {
-        self.cells.flush()
     }
 }
 
@@ -257,42 +267,51 @@ fn false_claim(
     Some(said(claimed)? && !said(resolved)?)
 }
 
-/// Writes the table of runs.
-pub struct RunTable<'a, W: Write> {
-    cells: Cells<W>,
+/// What the table of runs says, on however many threads it is written.
+pub struct RunTable<'a> {
     protocol: Option<&'a Protocol>,
     own: Own<'a>,
     sealed: bool,
 }
 
-impl<'a, W: Write> RunTable<'a, W> {
-    /// Starts the table of a protocol; sealed values are left out.
-    pub fn new(out: W, protocol: Option<&'a Protocol>, sealed: bool) -> io::Result<Self> {
-        let mut table = Self {
-            cells: Cells::new(out),
+impl<'a> RunTable<'a> {
+    /// Makes the table of a protocol; sealed values are left out.
+    pub fn new(protocol: Option<&'a Protocol>, sealed: bool) -> Self {
+        Self {
             protocol,
             own: Own::of(protocol, &RUN, &[]),
             sealed,
-        };
-        let own = table.own.names.iter().map(String::as_str);
-        table.cells.header(RUN.into_iter().chain(own))?;
-        Ok(table)
+        }
+    }
+
+    fn columns(&self) -> Vec<&str> {
+        let own = self.own.names.iter().map(String::as_str);
+        RUN.into_iter().chain(own).collect()
+    }
+
+    /// Returns the names of the columns as they are written.
+    pub fn header(&self) -> io::Result<Vec<u8>> {
+        header(&self.columns())
+    }
+
+    /// Starts some rows.
+    pub fn rows(&self) -> Cells<Vec<u8>> {
+        Cells::new(Vec::new(), self.columns().len())
     }
 
     /// Writes a run.
-    pub fn row(&mut self, run: &Told<'_>) -> io::Result<()> {
-        self.place(run)?;
-        self.course(run)?;
+    pub fn row<W: Write>(&self, cells: &mut Cells<W>, run: &Told<'_>) -> io::Result<()> {
+        self.place(cells, run)?;
+        self.course(cells, run)?;
         if !self.sealed {
-            self.observed(run)?;
-            self.own.write(&mut self.cells, run)?;
+            self.observed(cells, run)?;
+            self.own.write(cells, run)?;
         }
-        self.cells.end()
+        cells.end()
     }
 
     /// Writes which run it is and where it stands in the plan, counted from 1 as `plan` prints it.
-    fn place(&mut self, run: &Told<'_>) -> io::Result<()> {
-        let cells = &mut self.cells;
+    fn place<W: Write>(&self, cells: &mut Cells<W>, run: &Told<'_>) -> io::Result<()> {
         let place = run.place;
         let of_plan = place.filter(|place| place.lane.is_registered());
         cells.number(Some(run.run.0))?;
@@ -318,8 +337,7 @@ impl<'a, W: Write> RunTable<'a, W> {
     }
 
     /// Writes what everybody may see of a run.
-    fn course(&mut self, run: &Told<'_>) -> io::Result<()> {
-        let cells = &mut self.cells;
+    fn course<W: Write>(&self, cells: &mut Cells<W>, run: &Told<'_>) -> io::Result<()> {
         cells.plain(run.state.text())?;
         cells.plain(run.cause.map(|cause| cause.text()).unwrap_or_default())?;
         cells.text(run.note.as_ref().map(|note| &*note.0))?;
@@ -346,17 +364,11 @@ impl<'a, W: Write> RunTable<'a, W> {
     }
 
     /// Writes what is sealed of how a run ended.
-    fn observed(&mut self, run: &Told<'_>) -> io::Result<()> {
-        let cells = &mut self.cells;
+    fn observed<W: Write>(&self, cells: &mut Cells<W>, run: &Told<'_>) -> io::Result<()> {
         let execution = run.execution.as_ref();
         cells.signed(execution.and_then(|execution| execution.exit))?;
         cells.signed(execution.and_then(|execution| execution.signal))?;
         let cpu = execution.and_then(|execution| execution.cpu_ms);
         cells.seconds(cpu.map(|millis| Micros(millis.saturating_mul(1000))))
-    }
-
-    /// Ends the table.
-    pub fn finish(mut self) -> io::Result<()> {
-        self.cells.flush()
     }
 }

@@ -14,9 +14,11 @@
 //! - `doubt`: what became of a commit that failed; `pace`: whether the wall clock was set;
 //! - `transfer`, `import`, `verify`: the record as one file, a record again, everything derived again;
 //! - `spill`: rows put away while everything is derived again;
-//! - `said`: what was done by hand; `tables`: slots and runs as rows of text, read and written by two hands
-//!   (`pipe`).
+//! - `said`: what was done by hand; `tables`: slots and runs as rows of text, of which some are read while others
+//!   are written (`pipe`);
+//! - `abreast`: batches that several threads work on, and that stay in order.
 
+mod abreast;
 mod anchors;
 mod derived;
 mod doubt;

@@ -1,11 +1,10 @@
-//! Two hands on one table: one takes rows out of the file, the other reads and writes what they say.
+//! Several hands on one table: one takes rows out of the file, others read and write what they say.
 
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
 use super::derived::Kept;
-use super::rows;
-use super::{Fault, Result};
+use super::{Fault, Result, abreast, rows};
 
 /// How many bytes of rows go from hand to hand at once.
 const BATCH_BYTES: usize = 1 << 18;
@@ -17,7 +16,7 @@ const BATCH_ROWS: usize = BATCH_BYTES / 16;
 const WAITING: usize = 4;
 
 /// Rows on their way, each with what it is for; one that is not there has no facts.
-struct Batch<T> {
+pub(super) struct Batch<T> {
     facts: String,
     ends: Vec<(T, Option<usize>)>,
 }
@@ -28,6 +27,20 @@ impl<T> Default for Batch<T> {
             facts: String::with_capacity(BATCH_BYTES + ROW_BYTES),
             ends: Vec::new(),
         }
+    }
+}
+
+impl<T> Batch<T> {
+    /// Hands every row to a function; stops at the first fault.
+    pub(super) fn each(self, mut each: impl FnMut(T, Option<&str>) -> Result<()>) -> Result<()> {
+        let Self { facts, ends } = self;
+        let mut start = 0;
+        for (what, end) in ends {
+            let found = end.and_then(|end| facts.get(start..end));
+            start = end.unwrap_or(start);
+            each(what, found)?;
+        }
+        Ok(())
     }
 }
 
@@ -64,15 +77,8 @@ pub(super) fn through<T: Send>(
     let (into, out) = sync_channel::<Batch<T>>(WAITING);
     thread::scope(|scope| {
         let other = thread::Builder::new().spawn_scoped(scope, move || {
-            for Batch { facts, ends } in out {
-                let mut start = 0;
-                for (what, end) in ends {
-                    let found = end.and_then(|end| facts.get(start..end));
-                    start = end.unwrap_or(start);
-                    each(what, found)?;
-                }
-            }
-            Ok(())
+            let mut batches = out.iter();
+            batches.try_for_each(|batch: Batch<T>| batch.each(&mut each))
         });
         let other = other.map_err(Fault::Threads)?;
         let mut send = |batch| into.send(batch).is_ok();
@@ -92,4 +98,34 @@ pub(super) fn through<T: Send>(
         // Whoever stopped first says why.
         done.and(taken)
     })
+}
+
+/// Lets one hand take rows out while others work on several batches of them at once; what comes of these is taken in
+/// their order. Stops at the first fault.
+pub(super) fn abreast<T: Send, R: Send>(
+    take: impl FnOnce(&mut Sender<'_, T>) -> Result<()>,
+    work: impl Fn(Batch<T>) -> Result<R> + Sync,
+    mut each: impl FnMut(&R) -> Result<()> + Send,
+) -> Result<()> {
+    let mut taken = Ok(());
+    let done = abreast::from_here(
+        |gate| {
+            let mut send = |batch| gate.hand(batch).is_ok();
+            let mut sender = Sender {
+                batch: Batch::default(),
+                send: &mut send,
+            };
+            taken = take(&mut sender);
+            if taken.is_ok() {
+                sender.flush();
+            }
+        },
+        work,
+        |made: Result<R>| {
+            let made = made?;
+            each(&made)?;
+            Ok(Ok(made))
+        },
+    );
+    done.and(taken)
 }

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +12,7 @@ use crate::engine::event::{LaneId, Place};
 use crate::engine::facts::{Fact, FactKey, FactKind};
 use crate::engine::outage::Window;
 use crate::engine::slice::{Cell, Lane, Lookup, Run, Slice, Standing, Turn};
-use crate::record::entry::{Entry, Head};
+use crate::record::entry::{Entry, EntryText, Head};
 use crate::units::{Digest, RunId};
 
 type Result<T> = std::result::Result<T, Fault>;
@@ -56,16 +57,38 @@ pub(super) fn entry(connection: &Connection, seq: u64) -> Result<Option<Entry>> 
 /// Hands every entry to a function, in order, until it is satisfied.
 pub(super) fn each_entry<E: From<Fault>>(
     connection: &Connection,
-    mut each: impl FnMut(Entry) -> std::result::Result<(), E>,
+    mut each: impl FnMut(EntryText<'_>) -> std::result::Result<(), E>,
 ) -> std::result::Result<(), E> {
     let mut statement = connection
         .prepare("SELECT seq, digest, body, opening FROM entries ORDER BY seq")
         .map_err(Fault::from)?;
     let mut rows = statement.query([]).map_err(Fault::from)?;
     while let Some(row) = rows.next().map_err(Fault::from)? {
-        each(read_entry(row).map_err(Fault::from)?)?;
+        each(entry_text(row).map_err(Fault::from)?)?;
     }
     Ok(())
+}
+
+fn entry_text<'r>(row: &'r Row<'_>) -> rusqlite::Result<EntryText<'r>> {
+    Ok(EntryText {
+        seq: unsigned(row, 0)?,
+        digest: digest(row, 1)?,
+        body: text(row, 2)?,
+        opening: match row.get_ref(3)? {
+            ValueRef::Null => None,
+            _ => Some(text(row, 3)?),
+        },
+    })
+}
+
+/// Returns a column that is a text, where it stands.
+pub(super) fn text<'r>(row: &'r Row<'_>, column: usize) -> rusqlite::Result<&'r str> {
+    let found = row.get_ref(column)?.as_str();
+    found.map_err(|error| match row.get::<_, String>(column) {
+        // It says of which column.
+        Err(told) => told,
+        Ok(_) => error.into(),
+    })
 }
 
 /// Returns what a function finds first in the entries after one.

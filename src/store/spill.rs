@@ -1,5 +1,6 @@
 //! A shelf on the disk: a file without a name, which goes with the process.
 
+use std::borrow::Cow;
 use std::env;
 use std::fs::File;
 use std::io;
@@ -45,12 +46,12 @@ impl Shelf for Spill {
         Ok(place)
     }
 
-    fn get(&mut self, place: u64) -> Result<Vec<u8>, Fault> {
+    fn get(&mut self, place: u64) -> Result<Cow<'_, [u8]>, Fault> {
         let length = self.bytes(place, LENGTH).map_err(fault)?;
         let length = length.try_into().map(u32::from_be_bytes);
         let length = usize::try_from(length.unwrap_or_default()).unwrap_or_default();
         let bytes = self.bytes(place + LENGTH as u64, length);
-        bytes.map(<[u8]>::to_owned).map_err(fault)
+        bytes.map(Cow::Borrowed).map_err(fault)
     }
 
     fn broken(message: String) -> Fault {

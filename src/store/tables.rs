@@ -2,6 +2,10 @@
 
 use std::io::Write;
 
+use rusqlite::Connection;
+
+use super::derived::Derived;
+use super::pipe::Sender;
 use super::{Fault, Result, Store, derived, pipe, rows};
 use crate::analysis::registered::observed::Observed;
 use crate::engine::rules::Rules;
@@ -31,13 +35,32 @@ impl Store {
         let fault = |source| Fault::file(&path, source);
         let rules = self.rules()?;
         let protocol = rules.as_ref().map(|rules| rules.protocol());
-        let mut table = RunTable::new(out, protocol, sealed).map_err(fault)?;
+        let table = RunTable::new(protocol, sealed);
+        let header = table.header();
+        header
+            .and_then(|text| out.write_all(&text))
+            .map_err(fault)?;
+        let snapshot = self.connection.unchecked_transaction()?;
+        let derived = derived(&snapshot, &mut self.cache)?;
         let mut written = 0;
-        self.each_told(|run| {
-            written += 1;
-            table.row(run).map_err(fault)
-        })?;
-        table.finish().map_err(fault)?;
+        pipe::abreast(
+            |sender| derived::each_run(&snapshot, derived, |kept| Ok(sender.row((), Some(kept)))),
+            |batch| {
+                let (mut cells, mut count) = (table.rows(), 0);
+                batch.each(|(), facts| {
+                    let Some(facts) = facts else { return Ok(()) };
+                    count += 1;
+                    let run = rows::read("a run", facts)?;
+                    table.row(&mut cells, &run).map_err(fault)
+                })?;
+                Ok((count, cells.finish().map_err(fault)?))
+            },
+            |(count, text)| {
+                written += count;
+                out.write_all(text).map_err(fault)
+            },
+        )?;
+        out.flush().map_err(fault)?;
         Ok(written)
     }
 
@@ -60,21 +83,44 @@ impl Store {
         let is_registered = self.standing()?.registered.is_some();
         let rules = self.rules()?;
         let protocol = rules.as_ref().map(|rules| rules.protocol());
-        let start = |tasks| SlotTable::new(out, protocol, tasks, sealed).map_err(fault);
-        let mut written = 0;
-        let table = match rules.as_ref().filter(|_| is_registered) {
-            None => start(Vec::new())?,
-            Some(rules) => self.each_slot(
-                rules,
-                |slice, plan| tables::tasks(rules, slice, plan),
-                start,
-                |table, slot, became, run| {
-                    written += 1;
-                    table.row(slot, became, run).map_err(fault)
-                },
-            )?,
+        let Some(rules) = rules.as_ref().filter(|_| is_registered) else {
+            let header = SlotTable::new(protocol, Vec::new(), sealed).header();
+            header
+                .and_then(|text| out.write_all(&text))
+                .map_err(fault)?;
+            return out.flush().map(|()| 0).map_err(fault);
         };
-        table.finish().map_err(fault)?;
+        let mut written = 0;
+        self.with_slots(
+            rules,
+            |slice, plan| tables::tasks(rules, slice, plan),
+            |tasks, slots| {
+                let table = SlotTable::new(protocol, tasks, sealed);
+                let header = table.header();
+                header
+                    .and_then(|text| out.write_all(&text))
+                    .map_err(fault)?;
+                pipe::abreast(
+                    |sender| slots.each_kept(sender),
+                    |batch| {
+                        let (mut cells, mut count) = (table.rows(), 0);
+                        batch.each(|(slot, became), facts| {
+                            count += 1;
+                            let run = read_told(facts)?;
+                            let became = became.told(&slot, run.as_ref());
+                            let row = table.row(&mut cells, &slot, became, run.as_ref());
+                            row.map_err(fault)
+                        })?;
+                        Ok((count, cells.finish().map_err(fault)?))
+                    },
+                    |(count, text)| {
+                        written += count;
+                        out.write_all(text).map_err(fault)
+                    },
+                )
+            },
+        )?;
+        out.flush().map_err(fault)?;
         Ok(written)
     }
 
@@ -94,7 +140,7 @@ impl Store {
             observed::expose(&mut exposure, protocol, run);
             Ok(())
         })?;
-        let observed = self.each_slot(
+        let observed = self.with_slots(
             &rules,
             |slice, plan| Observed {
                 tasks: observed::tasks(&rules, slice, plan, analysis),
@@ -103,26 +149,31 @@ impl Store {
                 slots: Vec::new(),
                 exposure: exposure.clone(),
             },
-            Ok,
-            |observed, slot, became, run| {
-                let slot = observed::slot(protocol, slot, became, run);
-                observed.slots.push(slot);
-                Ok(())
+            |mut observed, slots| {
+                pipe::through(
+                    |sender| slots.each_kept(sender),
+                    |(slot, became), facts| {
+                        let run = read_told(facts)?;
+                        let became = became.told(&slot, run.as_ref());
+                        let slot = observed::slot(protocol, &slot, became, run.as_ref());
+                        observed.slots.push(slot);
+                        Ok(())
+                    },
+                )?;
+                Ok(observed)
             },
         )?;
         Ok(Some(observed))
     }
 
-    /// Shows every slot of the registered plan with what became of it, in the order of the plan.
+    /// Finds out what became of every slot of the registered plan, and goes on with that.
     ///
-    /// `ask` is asked about the plan first, and what it says begins what `each` goes on with. Of a slot
-    /// no more is kept than which run says what became of it.
-    fn each_slot<Q, T: Send>(
+    /// `ask` is asked about the plan first. Of a slot no more is kept than which run says what became of it.
+    fn with_slots<Q, T>(
         &mut self,
         rules: &Rules,
         ask: impl Fn(&Slice, &Plan) -> Q,
-        begin: impl FnOnce(Q) -> Result<T>,
-        mut each: impl FnMut(&mut T, &Slot, Became, Option<&Told<'_>>) -> Result<()> + Send,
+        then: impl FnOnce(Q, &KeptSlots<'_>) -> Result<T>,
     ) -> Result<T> {
         let snapshot = self.connection.unchecked_transaction()?;
         let derived = derived(&snapshot, &mut self.cache)?;
@@ -131,11 +182,21 @@ impl Store {
             let said = ask(slice, &plan);
             (plan, said)
         })?;
-        let mut begun = begin(said)?;
         let mut slots = Slots::new(rules, &plan);
         derived::each_row(&snapshot, derived, |row: Row| slots.add(&row))?;
+        let sought = slots.sought();
         pipe::through(
-            |sender| derived::each_run(&snapshot, derived, |kept| Ok(sender.row((), Some(kept)))),
+            |sender| match sought {
+                None => {
+                    derived::each_run(&snapshot, derived, |kept| Ok(sender.row((), Some(kept))))
+                }
+                Some(sought) => {
+                    let asked = sought.into_iter().map(|run| ((), Some(run)));
+                    derived::each_run_of(&snapshot, derived, asked, |(), kept| {
+                        Ok(sender.row((), kept))
+                    })
+                }
+            },
             |(), facts| {
                 if let Some(facts) = facts {
                     slots.seat(&rows::read("a run", facts)?);
@@ -143,19 +204,32 @@ impl Store {
                 Ok(())
             },
         )?;
-        pipe::through(
-            |sender| {
-                let asked = slots.iter().map(|slot| (slot, slot.1.last()));
-                derived::each_run_of(&snapshot, derived, asked, |slot, kept| {
-                    Ok(sender.row(slot, kept))
-                })
-            },
-            |(slot, became), facts| {
-                let run: Option<Told<'_>> =
-                    facts.map(|facts| rows::read("a run", facts)).transpose()?;
-                each(&mut begun, &slot, became, run.as_ref())
-            },
-        )?;
-        Ok(begun)
+        let kept = KeptSlots {
+            connection: &snapshot,
+            derived,
+            slots,
+        };
+        then(said, &kept)
     }
+}
+
+/// The slots of the registered plan, and the rows of their runs.
+struct KeptSlots<'s> {
+    connection: &'s Connection,
+    derived: &'s Derived,
+    slots: Slots<'s>,
+}
+
+impl KeptSlots<'_> {
+    /// Hands on every slot with what became of it and its run, in the order of the plan.
+    fn each_kept(&self, sender: &mut Sender<'_, (Slot, Became)>) -> Result<()> {
+        let asked = self.slots.iter().map(|slot| (slot, slot.1.last()));
+        derived::each_run_of(self.connection, self.derived, asked, |slot, kept| {
+            Ok(sender.row(slot, kept))
+        })
+    }
+}
+
+fn read_told(facts: Option<&str>) -> Result<Option<Told<'_>>> {
+    facts.map(|facts| rows::read("a run", facts)).transpose()
 }

@@ -28,7 +28,7 @@ impl Store {
         let fault = |source| Fault::file(&path, source);
         writeln!(out, "{}", Header::new(&study, head, sealed).line()).map_err(fault)?;
         rows::each_entry(&snapshot, |entry| {
-            export::write_entry(out, &entry, sealed).map_err(fault)
+            export::write_entry(out, entry, sealed).map_err(fault)
         })?;
         out.flush().map_err(fault)?;
         Ok(Exported { head, sealed })

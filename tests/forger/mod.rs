@@ -138,7 +138,7 @@ impl Forgery {
         let mut whole = Header::new(&self.study, head, sealed).line().into_bytes();
         whole.push(b'\n');
         for entry in &self.entries {
-            export::write_entry(&mut whole, entry, sealed).unwrap();
+            export::write_entry(&mut whole, entry.text(), sealed).unwrap();
         }
         whole
     }

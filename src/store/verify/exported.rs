@@ -6,7 +6,6 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::ops::Range;
 use std::path::Path;
 
-use super::abreast::{self, Closed, In};
 use super::{Auditor, EachRun, End, HELD, compare_backward, see, show};
 use crate::record::anchor::expected::{Backward, Expected};
 use crate::record::audit::Audit;
@@ -15,6 +14,7 @@ use crate::record::entry::{Entry, EntryText, GENESIS};
 use crate::record::export::{self, Header, HeaderFault};
 use crate::record::reading::{self, Reading};
 use crate::store::Fault;
+use crate::store::abreast::{self, Closed, In};
 use crate::store::spill::Spill;
 use crate::units::Digest;
 
@@ -96,11 +96,12 @@ fn audited(
         move |gate| lines.hand_all(gate),
         |chunk: Result<Chunk, Fault>| chunk.map(|chunk| read_lines(chunk, whole, is_kept)),
         |read| {
-            let ReadChunk { text, lines } = read?;
-            for line in lines {
+            let mut chunk = read?;
+            for line in &mut chunk.lines {
                 let place = auditor.head().seq + 1;
-                let line = line.map_err(|wrong| wrong.at(place))?;
-                let filed = auditor.follow(line.reading, &text[line.body])?;
+                let line = line.as_mut().map_err(|wrong| wrong.at(place))?;
+                let body = &chunk.text[line.body.clone()];
+                let filed = auditor.follow(&mut line.reading, body)?;
                 see(expected, &auditor, &filed)?;
                 if header.sealed && line.is_opened {
                     let message = "the header says that openings are left out, and one stands here";
@@ -110,7 +111,7 @@ fn audited(
                     each(entry)?;
                 }
             }
-            Ok::<(), End>(())
+            Ok::<_, End>(Ok(chunk))
         },
     )?;
     show(&mut auditor, expected, each_run)?;
@@ -126,10 +127,10 @@ fn broken(code: Code, entry: u64, message: impl Into<String>) -> End {
 }
 
 impl Wrong {
-    fn at(self, place: u64) -> End {
+    fn at(&self, place: u64) -> End {
         match self {
-            Self::Text(message) => broken(Code::LineSyntax, 0, message),
-            Self::Spelling(message) => broken(Code::LineSyntax, place, message),
+            Self::Text(message) => broken(Code::LineSyntax, 0, *message),
+            Self::Spelling(message) => broken(Code::LineSyntax, place, message.as_str()),
         }
     }
 }
@@ -278,7 +279,7 @@ impl<'p> Lines<'p> {
     fn of(path: &'p Path) -> Result<Self, Fault> {
         let file = File::open(path).map_err(|source| Fault::file(path, source))?;
         Ok(Self {
-            reader: BufReader::with_capacity(1 << 18, file),
+            reader: BufReader::with_capacity(1 << 13, file),
             line: Vec::new(),
             path,
         })

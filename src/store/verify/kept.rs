@@ -1,19 +1,21 @@
 //! A record: its entries, what finds them again, and the tables that are derived from them.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::Path;
 
-use rusqlite::{Connection, Rows};
+use rusqlite::Connection;
 
-use super::abreast::{self, Closed, In};
-use super::tables::{self, Checked, Raw, Table};
+use super::keys::Keys;
+use super::tables::{self, CheckedRows, RawRows, Table};
 use super::{Auditor, EachRun, End, HELD, compare_backward, see, show, tables_differ};
 use crate::engine::slice::Standing;
 use crate::record::anchor::expected::Expected;
 use crate::record::audit::{Audit, Filed};
 use crate::record::divergence::{Code, Divergence};
-use crate::record::entry::{Entry, GENESIS, Head};
+use crate::record::entry::{EntryText, GENESIS, Head};
 use crate::record::reading::{self, Reading};
+use crate::store::abreast::{self, Closed, In};
 use crate::store::spill::Spill;
 use crate::store::{Fault, Store, frames, rows};
 use crate::units::Digest;
@@ -23,29 +25,78 @@ const BATCH: usize = 128;
 
 /// What is read of a record, in this order; the tables come after the entry that they stand for.
 enum Batch {
-    Entries(Digest, Vec<Kept>),
+    Entries(Entries),
     Standing,
-    Rows(Vec<Raw>),
+    Rows(Table, RawRows),
     EndOf(Table),
     /// The keys that lead to no entry, as far as that shows by itself.
     Keys(bool),
     Broken(Fault),
 }
 
-/// An entry, and the keys that are said to lead to it.
+/// Entries that stand together.
+#[derive(Default)]
+struct Entries {
+    /// The digest before them; none before the first.
+    before: Option<Digest>,
+    /// Their bodies and openings, one after the other.
+    text: String,
+    entries: Vec<Kept>,
+    /// The keys that are said to lead to them, one after the other.
+    keys: Vec<u8>,
+}
+
+/// An entry; its texts and the key that is said to lead to it are places among those of all.
 struct Kept {
-    entry: Entry,
-    keys: Vec<Vec<u8>>,
+    seq: u64,
+    digest: Digest,
+    body: Range<usize>,
+    opening: Option<Range<usize>>,
+    key: Option<Range<usize>>,
+}
+
+impl Entries {
+    fn add(&mut self, entry: EntryText<'_>, keys: &mut Keys<'_>) {
+        let mut place = |text: &str| {
+            let start = self.text.len();
+            self.text.push_str(text);
+            start..self.text.len()
+        };
+        self.entries.push(Kept {
+            seq: entry.seq,
+            digest: entry.digest,
+            body: place(entry.body),
+            opening: entry.opening.map(place),
+            key: keys.of_entry(entry.seq, &mut self.keys),
+        });
+    }
+
+    /// Reads every entry as far as that needs no other ones.
+    fn read(&self) -> Vec<Reading> {
+        let mut previous = self.before.unwrap_or(GENESIS);
+        let read = self.entries.iter().map(|kept| {
+            let entry = EntryText {
+                seq: kept.seq,
+                digest: kept.digest,
+                body: &self.text[kept.body.clone()],
+                opening: kept.opening.clone().map(|opening| &self.text[opening]),
+            };
+            let read = reading::read(entry, &previous, true);
+            previous = read.digest;
+            read
+        });
+        read.collect()
+    }
 }
 
 /// What came of a batch.
 enum Done {
-    Entries(Vec<(Reading, Kept)>),
+    Entries(Entries, Vec<Reading>),
     Standing,
-    Rows(Vec<Result<Checked, Fault>>),
+    Rows(Table, CheckedRows),
     EndOf(Table),
     Keys(bool),
-    Broken(Fault),
+    Broken(Option<Fault>),
 }
 
 /// Verifies a record; returns nothing where it has no entries yet.
@@ -111,19 +162,15 @@ pub(super) fn record(
 /// Works on a batch as far as that needs no other ones.
 fn work(batch: Batch) -> Done {
     match batch {
-        Batch::Entries(mut previous, entries) => {
-            let entries = entries.into_iter().map(|kept| {
-                let read = reading::read(kept.entry.text(), &previous, true);
-                previous = read.digest;
-                (read, kept)
-            });
-            Done::Entries(entries.collect())
+        Batch::Entries(entries) => {
+            let read = entries.read();
+            Done::Entries(entries, read)
         }
         Batch::Standing => Done::Standing,
-        Batch::Rows(rows) => Done::Rows(rows.into_iter().map(Raw::check).collect()),
+        Batch::Rows(table, rows) => Done::Rows(table, rows.check()),
         Batch::EndOf(table) => Done::EndOf(table),
         Batch::Keys(differ) => Done::Keys(differ),
-        Batch::Broken(fault) => Done::Broken(fault),
+        Batch::Broken(fault) => Done::Broken(Some(fault)),
     }
 }
 
@@ -138,13 +185,23 @@ struct Comparison {
 }
 
 impl Comparison {
-    fn take(&mut self, done: Done, expected: &mut Expected) -> Result<(), End> {
-        match done {
-            Done::Entries(entries) => {
-                for (read, Kept { entry, keys }) in entries {
-                    let filed = self.auditor.follow(read, &entry.body)?;
+    /// Compares what was read; gives it back.
+    fn take(&mut self, mut done: Done, expected: &mut Expected) -> Result<Done, End> {
+        match &mut done {
+            Done::Entries(
+                Entries {
+                    text,
+                    entries,
+                    keys,
+                    ..
+                },
+                read,
+            ) => {
+                for (read, kept) in read.iter_mut().zip(entries) {
+                    let filed = self.auditor.follow(read, &text[kept.body.clone()])?;
                     see(expected, &self.auditor, &filed)?;
-                    self.files.count(&self.auditor, &filed, &keys);
+                    let key = kept.key.clone().map(|key| &keys[key]);
+                    self.files.count(&self.auditor, &filed, key);
                 }
             }
             Done::Standing if self.standing != *self.auditor.standing() => {
@@ -152,21 +209,21 @@ impl Comparison {
                 return Err(tables_differ(message.to_owned()));
             }
             Done::Standing => {}
-            Done::Rows(rows) => {
-                for row in rows {
-                    let row = row?;
-                    *self.seen.entry(row.table()).or_default() += 1;
-                    row.compare(&mut self.auditor)?;
-                }
+            Done::Rows(table, rows) => {
+                *self.seen.entry(*table).or_default() += rows.compare(&mut self.auditor)?;
             }
             Done::EndOf(table) => {
-                let seen = self.seen.get(&table).copied().unwrap_or_default();
-                tables::compare_count(table, seen, &self.auditor)?;
+                let seen = self.seen.get(table).copied().unwrap_or_default();
+                tables::compare_count(*table, seen, &self.auditor)?;
             }
-            Done::Keys(differ) => self.files.keys_differ |= differ,
-            Done::Broken(fault) => return Err(fault.into()),
+            Done::Keys(differ) => self.files.keys_differ |= *differ,
+            Done::Broken(fault) => {
+                if let Some(fault) = fault.take() {
+                    return Err(fault.into());
+                }
+            }
         }
-        Ok(())
+        Ok(done)
     }
 }
 
@@ -180,12 +237,12 @@ struct Files {
 
 impl Files {
     /// Counts an entry. A key that nobody gave is not kept; one that is kept leads to its entry.
-    fn count(&mut self, auditor: &Auditor, filed: &Filed, keys: &[Vec<u8>]) {
+    fn count(&mut self, auditor: &Auditor, filed: &Filed<'_>, key: Option<&[u8]>) {
         if let (Some((draft, text)), Some(rules)) = (&filed.draft, auditor.rules()) {
             let said = frames::digest(auditor.head().seq, text, rules);
             self.drafts.insert(*draft, said);
         }
-        self.keys_differ |= keys.iter().any(|key| key != filed.key.as_bytes());
+        self.keys_differ |= key.is_some_and(|key| key != filed.key.as_bytes());
     }
 
     fn compare(&self, connection: &Connection) -> Result<(), End> {
@@ -244,15 +301,16 @@ fn read_all(connection: &Connection, applied: u64, gate: &Gate) -> Result<(), Cl
 fn read(connection: &Connection, applied: u64, gate: &Gate) -> Result<(), Stop> {
     let mut keys = connection.prepare("SELECT seq, key FROM keys ORDER BY seq")?;
     let mut keys = Keys::of(keys.query([])?);
-    let mut waiting = Vec::new();
-    let mut before = GENESIS;
+    let mut waiting = Entries::default();
     let read = rows::each_entry(connection, |entry| {
-        let Entry { seq, digest, .. } = entry;
-        let keys = keys.of_entry(seq);
-        waiting.push(Kept { entry, keys });
-        if waiting.len() == BATCH || seq == applied {
-            gate.hand(Batch::Entries(before, std::mem::take(&mut waiting)))?;
-            before = digest;
+        let EntryText { seq, digest, .. } = entry;
+        waiting.add(entry, &mut keys);
+        if waiting.entries.len() == BATCH || seq == applied {
+            let after = Entries {
+                before: Some(digest),
+                ..Entries::default()
+            };
+            gate.hand(Batch::Entries(std::mem::replace(&mut waiting, after)))?;
         }
         // The derived rows may lag behind the entries: they are compared where they stand.
         match seq == applied {
@@ -261,8 +319,8 @@ fn read(connection: &Connection, applied: u64, gate: &Gate) -> Result<(), Stop> 
         }
     });
     // Whatever ended it, what was read before counts.
-    let is_empty = before == GENESIS && waiting.is_empty();
-    gate.hand(Batch::Entries(before, waiting))?;
+    let is_empty = waiting.before.is_none() && waiting.entries.is_empty();
+    gate.hand(Batch::Entries(waiting))?;
     read?;
     if is_empty && applied == 0 {
         hand_tables(connection, gate)?;
@@ -275,77 +333,10 @@ fn read(connection: &Connection, applied: u64, gate: &Gate) -> Result<(), Stop> 
 fn hand_tables(connection: &Connection, gate: &Gate) -> Result<(), Stop> {
     gate.hand(Batch::Standing)?;
     for table in Table::ALL {
-        let mut waiting = Vec::new();
-        tables::each(connection, table, |row| {
-            waiting.push(row);
-            match waiting.len() {
-                BATCH => Ok(gate.hand(Batch::Rows(std::mem::take(&mut waiting)))?),
-                _ => Ok::<(), Stop>(()),
-            }
+        tables::each(connection, table, BATCH, |rows| {
+            Ok::<(), Stop>(gate.hand(Batch::Rows(table, rows))?)
         })?;
-        gate.hand(Batch::Rows(waiting))?;
         gate.hand(Batch::EndOf(table))?;
     }
     Ok(())
-}
-
-/// The keys that are kept, by the entry that each is said to lead to.
-struct Keys<'s> {
-    rows: Rows<'s>,
-    /// The next one.
-    next: Option<(i64, Vec<u8>)>,
-    /// Whether one leads to no entry.
-    differ: bool,
-    /// What is wrong with the table; it is said once all entries were read.
-    fault: Option<rusqlite::Error>,
-}
-
-impl<'s> Keys<'s> {
-    fn of(rows: Rows<'s>) -> Self {
-        let mut keys = Self {
-            rows,
-            next: None,
-            differ: false,
-            fault: None,
-        };
-        keys.go_on();
-        keys
-    }
-
-    fn go_on(&mut self) {
-        self.next = self.read().unwrap_or_else(|error| {
-            self.fault = Some(error);
-            None
-        });
-    }
-
-    fn read(&mut self) -> rusqlite::Result<Option<(i64, Vec<u8>)>> {
-        let Some(row) = self.rows.next()? else {
-            return Ok(None);
-        };
-        let key = row.get_ref(1)?.as_bytes()?;
-        Ok(Some((row.get(0)?, key.to_owned())))
-    }
-
-    /// Returns the keys that lead to an entry; entries are asked for in order.
-    fn of_entry(&mut self, seq: u64) -> Vec<Vec<u8>> {
-        let seq = i64::try_from(seq).unwrap_or(i64::MAX);
-        let mut found = Vec::new();
-        while let Some((leads_to, key)) = self.next.take_if(|(leads_to, _)| *leads_to <= seq) {
-            match leads_to == seq {
-                true => found.push(key),
-                false => self.differ = true,
-            }
-            self.go_on();
-        }
-        found
-    }
-
-    /// Returns whether some key leads to no entry.
-    fn rest(self) -> rusqlite::Result<bool> {
-        match self.fault {
-            Some(error) => Err(error),
-            None => Ok(self.differ || self.next.is_some()),
-        }
-    }
 }

@@ -1,13 +1,14 @@
 //! Verifies a record or its export: reads only, streams, and stops at the first divergence.
 //!
 //! One thread reads, two check of every entry what can be checked by itself, and one decides again
-//! and folds, in order (`abreast`). What is not under way lies on the disk meanwhile (`spill`).
+//! and folds, in order (`store::abreast`). What is not under way lies on the disk meanwhile (`spill`).
 //!
-//! - `exported`: an export; `kept`: a record; `tables`: what is derived in a record, row by row.
+//! - `exported`: an export; `kept`: a record; `keys`, `tables`: what is derived in a
+//!   record, row by row.
 
-mod abreast;
 mod exported;
 mod kept;
+mod keys;
 mod tables;
 
 use std::fs::File;

@@ -1,6 +1,7 @@
 //! The tables that are derived from the entries, row by row beside what the entries say.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use rusqlite::{Connection, Row};
 use serde::Deserialize;
@@ -36,11 +37,19 @@ impl Table {
     }
 }
 
-/// A row as it stands.
-pub(super) enum Raw {
-    Run(String, u64, [String; 4], Option<i64>),
-    Lane(String, LaneId, (Option<i64>, i64)),
-    Fact(String, String),
+/// Rows as they stand.
+#[derive(Default)]
+pub(super) struct RawRows {
+    /// Their texts, one after the other.
+    text: String,
+    rows: Vec<Raw>,
+}
+
+/// A row; its texts are places in the text of all.
+enum Raw {
+    Run(Range<usize>, u64, [Range<usize>; 4], Option<i64>),
+    Lane(Range<usize>, LaneId, (Option<i64>, i64)),
+    Fact(Range<usize>, Range<usize>),
 }
 
 /// What of a run's facts its columns say again.
@@ -73,7 +82,7 @@ impl<'r> From<&'r Run> for Columns<'r> {
 }
 
 impl Columns<'_> {
-    fn are(&self, number: u64, columns: &[String; 4], stopped: Option<i64>) -> bool {
+    fn are(&self, number: u64, columns: [&str; 4], stopped: Option<i64>) -> bool {
         let window = self.window.filter(|_| self.error);
         let expected = [
             rows::role(self.place),
@@ -81,15 +90,23 @@ impl Columns<'_> {
             &self.arm,
             self.state.text(),
         ];
-        number == self.run.0 && stopped == window.map(|window| window.0) && *columns == expected
+        number == self.run.0 && stopped == window.map(|window| window.0) && columns == expected
     }
 }
 
+/// Rows that were checked, up to the first that is wrong.
+pub(super) struct CheckedRows {
+    text: String,
+    rows: Vec<Checked>,
+    /// What is wrong with the next one.
+    wrong: Option<Fault>,
+}
+
 /// A row whose columns are what its JSON says.
-pub(super) struct Checked {
+struct Checked {
     key: Key,
-    /// The row as JSON.
-    json: String,
+    /// Where the row stands as JSON.
+    json: Range<usize>,
 }
 
 /// Which row it is.
@@ -99,61 +116,97 @@ enum Key {
     Fact(FactKey),
 }
 
-/// Hands every row of a table to a function.
+/// Hands every row of a table to a function, so many at once.
 pub(super) fn each<E: From<Fault>>(
     connection: &Connection,
     table: Table,
-    mut each: impl FnMut(Raw) -> Result<(), E>,
+    at_once: usize,
+    mut each: impl FnMut(RawRows) -> Result<(), E>,
 ) -> Result<(), E> {
     let mut statement = connection.prepare(table.sql()).map_err(Fault::from)?;
     let mut rows = statement.query([]).map_err(Fault::from)?;
+    let mut waiting = RawRows::default();
     while let Some(row) = rows.next().map_err(Fault::from)? {
-        each(raw(table, row).map_err(Fault::Storage)?)?;
+        waiting.add(table, row).map_err(Fault::Storage)?;
+        if waiting.rows.len() == at_once {
+            each(std::mem::take(&mut waiting))?;
+        }
     }
-    Ok(())
+    each(waiting)
 }
 
-fn raw(table: Table, row: &Row<'_>) -> rusqlite::Result<Raw> {
-    let json = row.get(0)?;
-    Ok(match table {
-        Table::Runs => {
-            let columns = [row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?];
-            Raw::Run(json, rows::unsigned(row, 1)?, columns, row.get(6)?)
+impl RawRows {
+    fn add(&mut self, table: Table, row: &Row<'_>) -> rusqlite::Result<()> {
+        let json = self.text(row, 0)?;
+        let raw = match table {
+            Table::Runs => {
+                let mut column = |column| self.text(row, column);
+                let columns = [column(2)?, column(3)?, column(4)?, column(5)?];
+                Raw::Run(json, rows::unsigned(row, 1)?, columns, row.get(6)?)
+            }
+            Table::Lanes => {
+                let id = LaneId {
+                    draft: rows::unsigned(row, 1)?,
+                    number: rows::unsigned(row, 2)?,
+                };
+                Raw::Lane(json, id, (row.get(3)?, row.get(4)?))
+            }
+            Table::Facts => Raw::Fact(json, self.text(row, 1)?),
+        };
+        self.rows.push(raw);
+        Ok(())
+    }
+
+    /// Takes the text of a column; returns where it stands.
+    fn text(&mut self, row: &Row<'_>, column: usize) -> rusqlite::Result<Range<usize>> {
+        let start = self.text.len();
+        self.text.push_str(rows::text(row, column)?);
+        Ok(start..self.text.len())
+    }
+
+    /// Checks rows up to the first whose columns are not what its JSON says.
+    pub(super) fn check(self) -> CheckedRows {
+        let Self { text, rows } = self;
+        let mut checked = Vec::with_capacity(rows.len());
+        let mut wrong = None;
+        for row in rows {
+            match row.check(&text) {
+                Ok(row) => checked.push(row),
+                Err(fault) => {
+                    wrong = Some(fault);
+                    break;
+                }
+            }
         }
-        Table::Lanes => {
-            let id = LaneId {
-                draft: rows::unsigned(row, 1)?,
-                number: rows::unsigned(row, 2)?,
-            };
-            Raw::Lane(json, id, (row.get(3)?, row.get(4)?))
-        }
-        Table::Facts => Raw::Fact(json, row.get(1)?),
-    })
+        let rows = checked;
+        CheckedRows { text, rows, wrong }
+    }
 }
 
 impl Raw {
-    /// Refuses a row whose columns are not what its JSON says.
-    pub(super) fn check(self) -> Result<Checked, Fault> {
+    fn check(self, text: &str) -> Result<Checked, Fault> {
         match self {
-            Self::Run(json, number, columns, stopped) => {
-                let told: Option<Columns<'_>> = serde_json::from_str(&json).ok();
-                let found = told.filter(|told| told.are(number, &columns, stopped));
+            Self::Run(place, number, columns, stopped) => {
+                let json = &text[place.clone()];
+                let columns = columns.map(|column| &text[column]);
+                let told: Option<Columns<'_>> = serde_json::from_str(json).ok();
+                let found = told.filter(|told| told.are(number, columns, stopped));
                 // All of it is read where it is not spelled as it should be.
                 let run = match found.map(|told| told.run) {
                     Some(run) => run,
                     None => {
-                        let run: Run = rows::read("a run", &json)?;
-                        if !Columns::from(&run).are(number, &columns, stopped) {
+                        let run: Run = rows::read("a run", json)?;
+                        if !Columns::from(&run).are(number, columns, stopped) {
                             return Err(rows::columns_differ(format!("run {}", run.run)));
                         }
                         run.run
                     }
                 };
-                let key = Key::Run(run);
+                let (key, json) = (Key::Run(run), place);
                 Ok(Checked { key, json })
             }
             Self::Lane(json, id, columns) => {
-                let lane: Lane = rows::read("a lane", &json)?;
+                let lane: Lane = rows::read("a lane", &text[json.clone()])?;
                 if columns != (rows::ready(id, &lane), rows::stage(lane.stage)) {
                     return Err(rows::columns_differ(format!("lane {}", id.number)));
                 }
@@ -161,12 +214,13 @@ impl Raw {
                 Ok(Checked { key, json })
             }
             Self::Fact(json, key) => {
-                let found: FactKey = rows::read("a fact", &key)?;
+                let key = &text[key];
+                let found: FactKey = rows::read("a fact", key)?;
                 // By its spelling a fact is found: another one would be another row.
                 if key != rows::write(&found) {
                     return Err(rows::columns_differ(format!("the fact {key}")));
                 }
-                rows::read::<Fact>(&key, &json)?;
+                rows::read::<Fact>(key, &text[json.clone()])?;
                 let key = Key::Fact(found);
                 Ok(Checked { key, json })
             }
@@ -174,36 +228,35 @@ impl Raw {
     }
 }
 
-impl Checked {
-    pub(super) fn table(&self) -> Table {
-        match self.key {
-            Key::Run(_) => Table::Runs,
-            Key::Lane(_) => Table::Lanes,
-            Key::Fact(_) => Table::Facts,
+impl CheckedRows {
+    /// Compares the rows with what the entries say; returns how many there are.
+    pub(super) fn compare(&mut self, auditor: &mut Auditor) -> Result<usize, End> {
+        for row in &self.rows {
+            row.compare(&self.text[row.json.clone()], auditor)?;
+        }
+        match self.wrong.take() {
+            None => Ok(self.rows.len()),
+            Some(fault) => Err(fault.into()),
         }
     }
+}
 
-    /// Compares the row with what the entries say.
-    pub(super) fn compare(&self, auditor: &mut Auditor) -> Result<(), End> {
-        let json = &self.json;
-        let (is_same, name) = match &self.key {
-            Key::Run(run) => (
-                is_same::<Run>("a run", json, auditor.run(*run)?)?,
-                format_args!("the row of run {run}").to_string(),
-            ),
-            Key::Lane(id) => (
-                is_same::<Lane>("a lane", json, auditor.lane(*id)?)?,
-                format_args!("the row of lane {}", id.number).to_string(),
-            ),
-            Key::Fact(key) => (
-                is_same::<Fact>("a fact", json, auditor.fact(key)?)?,
-                "a row of the table `facts`".to_owned(),
-            ),
+impl Checked {
+    fn compare(&self, json: &str, auditor: &mut Auditor) -> Result<(), End> {
+        let is_same = match &self.key {
+            Key::Run(run) => is_same::<Run>("a run", json, auditor.run(*run)?)?,
+            Key::Lane(id) => is_same::<Lane>("a lane", json, auditor.lane(*id)?)?,
+            Key::Fact(key) => is_same::<Fact>("a fact", json, auditor.fact(key)?)?,
         };
-        match is_same {
-            true => Ok(()),
-            false => Err(tables_differ(format!("{name} is not what the entries say"))),
+        if is_same {
+            return Ok(());
         }
+        let name = match &self.key {
+            Key::Run(run) => format!("the row of run {run}"),
+            Key::Lane(id) => format!("the row of lane {}", id.number),
+            Key::Fact(_) => "a row of the table `facts`".to_owned(),
+        };
+        Err(tables_differ(format!("{name} is not what the entries say")))
     }
 }
 
@@ -211,7 +264,7 @@ impl Checked {
 fn is_same<R: DeserializeOwned + PartialEq>(
     row: &str,
     json: &str,
-    kept: Option<Vec<u8>>,
+    kept: Option<Cow<'_, [u8]>>,
 ) -> Result<bool, Fault> {
     if kept.as_deref() == Some(json.as_bytes()) {
         return Ok(true);

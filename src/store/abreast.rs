@@ -1,10 +1,14 @@
 //! Work that is done on several batches at once, and handed on in their order.
+//!
+//! What was taken goes back to the thread that made it and is freed there: threads that free what others allocate
+//! wait for one another.
 
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::panic::resume_unwind;
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{Builder, Scope, scope};
 
-use crate::store::Fault;
+use super::Fault;
 
 /// How many threads work on batches, beside the one that reads them and the one that takes them.
 const WORKERS: usize = 2;
@@ -12,12 +16,15 @@ const WORKERS: usize = 2;
 const AHEAD: usize = 4;
 
 /// A batch, and where to send what comes of it.
-type Order<B, R> = (B, SyncSender<R>);
+type Order<B, R> = (B, SyncSender<Made<R>>);
+
+/// What came of a batch, and where it goes once it was taken.
+type Made<R> = (R, Sender<R>);
 
 /// Where batches are handed in.
 pub(super) struct In<B, R> {
     orders: SyncSender<Order<B, R>>,
-    promises: SyncSender<Receiver<R>>,
+    promises: SyncSender<Receiver<Made<R>>>,
 }
 
 /// Nobody takes batches any more.
@@ -33,18 +40,18 @@ impl<B, R> In<B, R> {
 }
 
 /// Reads batches on one thread, works on them on others, and takes what comes of them on this one, in
-/// the order in which they were read; what is taken first ends it first.
+/// the order in which they were read; what is taken first ends it first. What is left of it is given back.
 pub(super) fn in_order<B: Send, R: Send, E: From<Fault>>(
     read: impl FnOnce(&In<B, R>) -> Result<(), Closed> + Send,
     work: impl Fn(B) -> R + Sync,
-    mut take: impl FnMut(R) -> Result<(), E>,
+    take: impl FnMut(R) -> Result<R, E>,
 ) -> Result<(), E> {
     let (orders, ordered) = sync_channel(AHEAD);
     let (promises, promised) = sync_channel(AHEAD);
     let ordered = Mutex::new(ordered);
     scope(|scope| {
         // Moved in, so that it is closed before the threads are waited for.
-        let promised: Receiver<Receiver<R>> = promised;
+        let promised: Receiver<Receiver<Made<R>>> = promised;
         let gate = In { orders, promises };
         for _ in 0..WORKERS {
             spawn(scope, || fill_all(&ordered, &work))?;
@@ -52,8 +59,42 @@ pub(super) fn in_order<B: Send, R: Send, E: From<Fault>>(
         spawn(scope, move || {
             let _ = read(&gate);
         })?;
-        promised.iter().flatten().try_for_each(&mut take)
+        take_all(promised, take)
     })
+}
+
+/// Does the same with what must be read on this thread: what comes of it is taken on another.
+pub(super) fn from_here<B: Send, R: Send>(
+    read: impl FnOnce(&In<B, R>),
+    work: impl Fn(B) -> R + Sync,
+    take: impl FnMut(R) -> Result<R, Fault> + Send,
+) -> Result<(), Fault> {
+    let (orders, ordered) = sync_channel(AHEAD);
+    let (promises, promised) = sync_channel(AHEAD);
+    let ordered = Mutex::new(ordered);
+    scope(|scope| {
+        let gate = In { orders, promises };
+        for _ in 0..WORKERS {
+            spawn(scope, || fill_all(&ordered, &work))?;
+        }
+        let taker = Builder::new().spawn_scoped(scope, move || take_all(promised, take));
+        let taker = taker.map_err(Fault::Threads)?;
+        read(&gate);
+        drop(gate);
+        taker.join().unwrap_or_else(|panic| resume_unwind(panic))
+    })
+}
+
+/// Takes whatever was promised, in order.
+fn take_all<R, E>(
+    promised: Receiver<Receiver<Made<R>>>,
+    mut take: impl FnMut(R) -> Result<R, E>,
+) -> Result<(), E> {
+    for (made, maker) in promised.iter().flatten() {
+        // A maker that has ended leaves it to this thread.
+        let _ = maker.send(take(made)?);
+    }
+    Ok(())
 }
 
 fn spawn<'s>(scope: &'s Scope<'s, '_>, work: impl FnOnce() + Send + 's) -> Result<(), Fault> {
@@ -63,14 +104,16 @@ fn spawn<'s>(scope: &'s Scope<'s, '_>, work: impl FnOnce() + Send + 's) -> Resul
 
 /// Works on whatever was handed in, until nothing more is.
 fn fill_all<B, R>(ordered: &Mutex<Receiver<Order<B, R>>>, work: impl Fn(B) -> R) {
+    let (maker, taken) = channel();
     loop {
+        taken.try_iter().for_each(drop);
         let next = ordered
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .recv();
         let Ok((batch, sender)) = next else { return };
         // Nobody may wait for it any more.
-        let _ = sender.send(work(batch));
+        let _ = sender.send((work(batch), maker.clone()));
     }
 }
 
@@ -78,7 +121,7 @@ fn fill_all<B, R>(ordered: &Mutex<Receiver<Order<B, R>>>, work: impl Fn(B) -> R)
 mod tests {
     use super::*;
 
-    fn squares(numbers: u64, take: impl FnMut(u64) -> Result<(), Fault>) -> Result<(), Fault> {
+    fn squares(numbers: u64, take: impl FnMut(u64) -> Result<u64, Fault>) -> Result<(), Fault> {
         let read = |gate: &In<u64, u64>| (0..numbers).try_for_each(|number| gate.hand(number));
         let work = |number: u64| {
             // Some take longer than those after them.
@@ -92,7 +135,7 @@ mod tests {
         let mut taken = Vec::new();
         squares(500, |square| {
             taken.push(square);
-            Ok(())
+            Ok(square)
         })
         .unwrap();
         let expected: Vec<u64> = (0..500).map(|number| number * number).collect();
@@ -100,13 +143,29 @@ mod tests {
     }
 
     #[test]
+    fn what_is_read_here_is_taken_in_order_elsewhere() {
+        let (here, mut taken) = (std::thread::current().id(), Vec::new());
+        let read = |gate: &In<u64, u64>| {
+            let handed = (0..500).try_for_each(|number| gate.hand(number));
+            assert!(handed.is_ok() && std::thread::current().id() == here);
+        };
+        let take = |number| {
+            assert_ne!(std::thread::current().id(), here);
+            taken.push(number);
+            Ok(number)
+        };
+        from_here(read, |number| number, take).unwrap();
+        assert!(taken.into_iter().eq(0..500));
+    }
+
+    #[test]
     fn whoever_takes_may_stop_in_the_middle() {
         let mut taken = 0;
-        let stopped = squares(u64::MAX >> 33, |_| {
+        let stopped = squares(u64::MAX >> 33, |square| {
             taken += 1;
             match taken {
                 40 => Err(Fault::NotFile("enough".into())),
-                _ => Ok(()),
+                _ => Ok(square),
             }
         });
         assert!(matches!(stopped, Err(Fault::NotFile(_))));
