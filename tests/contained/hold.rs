@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io::Write;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -43,7 +42,7 @@ pub(crate) struct Held {
 }
 
 fn os(path: &Path) -> Value {
-    json!({ "Unix": path.as_os_str().as_bytes() })
+    json!(path)
 }
 
 impl Hold {

@@ -47,10 +47,9 @@ pub(super) fn judge_name(run: RunId) -> String {
     format!("{run}.judge")
 }
 
-/// Removes what the supervisors of a run have left.
-pub(super) fn remove_traces(runs: &Path, run: RunId) -> io::Result<()> {
-    Traces::of(runs, &run.to_string()).remove()?;
-    Traces::of(runs, &judge_name(run)).remove()
+/// Returns the files by which the supervisor of a run's judge is found.
+pub(super) fn judge_traces(runs: &Path, run: RunId) -> Traces {
+    Traces::of(runs, &judge_name(run))
 }
 
 /// Returns the runs of which a workspace, or something of a supervisor, stands in the folder of the runs.
@@ -83,5 +82,7 @@ pub fn left(runs: &Path) -> io::Result<BTreeSet<RunId>> {
 pub fn clean(runs: &Path, run: RunId) -> Result<(), StepFault> {
     remove(&set_aside(runs, run))?;
     remove(&runs.join(run.to_string()))?;
-    remove_traces(runs, run).map_err(StepFault::folder(runs))
+    let traces = [Traces::of(runs, &run.to_string()), judge_traces(runs, run)];
+    let removed = traces.iter().try_for_each(Traces::remove);
+    removed.map_err(StepFault::folder(runs))
 }

@@ -20,7 +20,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub use beside::{clean, end_supervisors, left, outputs};
-use beside::{remove_traces, set_aside};
+use beside::{judge_traces, set_aside};
 use ending::{closed, text_of};
 pub use ending::{lost, rebooted};
 pub use fault::StepFault;
@@ -329,6 +329,8 @@ impl Executor<'_> {
         };
         is_gone(set_aside(self.runs, run))
             && is_gone(self.workspace(run))
-            && remove_traces(self.runs, run).is_ok()
+            && self.traces(run).remove().is_ok()
+            && (self.rules.protocol().judge.is_none()
+                || judge_traces(self.runs, run).remove().is_ok())
     }
 }

@@ -141,12 +141,13 @@ impl Executor<'_> {
         let supervisor = |error| Unstarted::Fault(StepFault::Supervisor(error));
         traces.remove().map_err(supervisor)?;
         let timeout = part.timeout.map_or(NO_LIMIT, Micros::std);
+        let hidden = self.hidden_from(assignment, part);
         let order = Order {
             base: self.base.into(),
             dir: self.workspace(assignment.run).into(),
             env: env
                 .into_iter()
-                .map(|(name, value)| (name.to_string_lossy().into_owned(), value))
+                .map(|(name, value)| (name.to_string_lossy().into_owned(), value.into()))
                 .collect(),
             timeout_us: u64::try_from(timeout.as_micros()).unwrap_or(u64::MAX),
             grace_us: part.limits.grace.0,
@@ -156,14 +157,11 @@ impl Executor<'_> {
             receipt: traces.receipt().into(),
             cancel: traces.cancel().into(),
             tier: self.tiers.tier,
-            cgroup: self
-                .tiers
-                .cgroup(self.runs, &part.name)
-                .map(PathBuf::into_os_string),
+            cgroup: self.tiers.cgroup(self.runs, &part.name).map(Into::into),
             outlives: part.outlives,
             hidden: Hidden {
                 runs: self.runs.parent().unwrap_or(self.runs).into(),
-                others: self.hidden_from(assignment, part),
+                others: hidden.into_iter().map(Into::into).collect(),
             },
             limits: supervisor::Limits {
                 name: format!("prereg-{}-{}", study_of(self.runs), part.name),
@@ -193,7 +191,7 @@ impl Executor<'_> {
     }
 
     /// Returns what a part of a run is not to see: what judges its task, too, if it is an arm.
-    fn hidden_from(&self, assignment: &Assignment, part: &Part<'_>) -> Vec<OsString> {
+    fn hidden_from(&self, assignment: &Assignment, part: &Part<'_>) -> Vec<PathBuf> {
         if !part.outlives {
             // A judge is told where everything is.
             return Vec::new();
@@ -202,8 +200,7 @@ impl Executor<'_> {
         let files = judge.flat_map(|judge| judge.files.values());
         let files = files.filter(|_| !part.sees_task);
         let files = files.map(|file| self.base.join(self.fill(file, assignment, false)));
-        let all = self.hidden.iter().cloned().chain(files);
-        all.map(PathBuf::into_os_string).collect()
+        self.hidden.iter().cloned().chain(files).collect()
     }
 
     /// Returns the whole environment: PATH, what the protocol says, and prereg's own names.

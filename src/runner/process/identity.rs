@@ -47,11 +47,21 @@ impl ProcessIdentity {
 
     /// Returns the identity of a child that is not reaped.
     pub(in crate::runner) fn of(pid: Pid) -> Self {
+        Self::named(pid, pidfd_name(pid))
+    }
+
+    /// Returns the identity of a process that is not reaped, and whose pidfd is open.
+    #[cfg(target_os = "linux")]
+    pub(in crate::runner) fn of_open(pid: Pid, process: &OwnedFd) -> Self {
+        Self::named(pid, name_of(process))
+    }
+
+    fn named(pid: Pid, pidfd: Option<u64>) -> Self {
         Self {
             pid: pid.as_raw_nonzero().get().unsigned_abs(),
             start_ticks: Stat::read(pid).map(|stat| stat.start_ticks),
             boot_id: boot_id().map(str::to_owned),
-            pidfd: pidfd_name(pid),
+            pidfd,
         }
     }
 

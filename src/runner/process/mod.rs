@@ -33,6 +33,8 @@ use std::time::{Duration, Instant};
 
 pub use capture::{CaptureFault, Captured};
 pub(super) use group::{Group, exit_of, signal_with_group};
+#[cfg(target_os = "linux")]
+pub(super) use identity::boot_id;
 pub use identity::{Orphan, ProcessIdentity, end_orphan};
 pub use interrupt::Interrupt;
 pub use program::{SpawnFault, must_exist};

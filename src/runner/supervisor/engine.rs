@@ -86,13 +86,15 @@ impl Given {
                 self.cancel()?;
             }
         }
-        if !self.traces.has_receipt() {
+        let mut outcome = self.traces.outcome()?;
+        if matches!(outcome, Outcome::Lost) {
             self.await_end()?;
+            outcome = self.traces.outcome()?;
         }
         if let Some(mut child) = self.child {
             child.wait()?;
         }
-        self.traces.outcome()
+        Ok(outcome)
     }
 
     /// Waits until the supervisor has ended.

@@ -1,15 +1,16 @@
-//! What a supervisor that was forked says first: who it is, with a descriptor that stays with it.
+//! What is said first of a supervisor that was forked: who it is, with a descriptor that stays with it.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
-use rustix::process::{PidfdFlags, getpid, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde::{Deserialize, Serialize};
 
 use crate::runner::process::ProcessIdentity;
@@ -35,11 +36,10 @@ pub(super) enum NoSupervisor {
     Silent,
 }
 
-/// Says who this process is.
-pub(super) fn say(link: impl AsFd) -> io::Result<()> {
-    let own = getpid();
-    let exit = pidfd_open(own, PidfdFlags::empty())?;
-    let hello = Hello::Forked(ProcessIdentity::of(own));
+/// Says who a child of this process is.
+pub(super) fn say(link: impl AsFd, child: Pid) -> io::Result<()> {
+    let exit = pidfd_open(child, PidfdFlags::empty())?;
+    let hello = Hello::Forked(ProcessIdentity::of_open(child, &exit));
     send(link, &serde_json::to_vec(&hello)?, Some(exit.as_fd()))
 }
 
@@ -49,8 +49,14 @@ pub(super) fn refuse(link: impl AsFd, error: &io::Error) -> io::Result<()> {
     send(link, &serde_json::to_vec(&hello)?, None)
 }
 
-/// Hears who a supervisor is.
-pub(super) fn hear(link: impl AsFd) -> Result<(ProcessIdentity, OwnedFd), NoSupervisor> {
+/// Hears who a supervisor is; `control` ends when who says so has died.
+pub(super) fn hear(
+    link: impl AsFd,
+    control: impl AsFd,
+) -> Result<(ProcessIdentity, OwnedFd), NoSupervisor> {
+    if !will_say(&link, control) {
+        return Err(NoSupervisor::Silent);
+    }
     let Ok(Some((said, along))) = receive(link) else {
         return Err(NoSupervisor::Silent);
     };
@@ -61,6 +67,18 @@ pub(super) fn hear(link: impl AsFd) -> Result<(ProcessIdentity, OwnedFd), NoSupe
         }
         _ => Err(NoSupervisor::Silent),
     }
+}
+
+/// Waits until there is something to hear; returns whether there is, or who would say it has died: the
+/// supervisor may be there then, and holds the link.
+fn will_say(link: &impl AsFd, control: impl AsFd) -> bool {
+    let mut fds = [
+        PollFd::new(link, PollFlags::IN),
+        PollFd::new(&control, PollFlags::IN),
+    ];
+    while let Err(Errno::INTR) = poll(&mut fds, None) {}
+    // What was said before a death is there when the death is.
+    !fds[0].revents().is_empty()
 }
 
 /// Says something, with a descriptor along.

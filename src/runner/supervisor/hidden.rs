@@ -1,6 +1,5 @@
 //! The view of the files that an arm has in a name space of its own.
 
-use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -19,22 +18,21 @@ use super::order::Order;
 pub(super) fn hide(order: &Order) -> io::Result<()> {
     let slave = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     mount_change("/", slave)?;
-    let dir = Path::new(&order.dir);
+    let dir = order.dir.as_path();
     let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
     let own = open_tree(CWD, dir, flags)?;
-    cover(Path::new(&order.hidden.runs))?;
+    cover(order.hidden.runs.as_path())?;
     fs::create_dir_all(dir)?;
     move_mount(own, "", CWD, dir, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)?;
     for other in &order.hidden.others {
-        hide_one(other)?;
+        hide_one(other.as_path())?;
     }
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     mount("proc", "/proc", "proc", flags, None)?;
     Ok(())
 }
 
-fn hide_one(path: &OsStr) -> io::Result<()> {
-    let path = Path::new(path);
+fn hide_one(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_dir() => cover(path),
         Ok(found) if found.is_file() => Ok(mount_bind("/dev/null", path)?),

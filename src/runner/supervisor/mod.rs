@@ -5,8 +5,10 @@
 //! * `engine` is the engine's side of one at work: waits for it, ends it, finds it again.
 //! * `serve` is the supervisor itself: it owns the pipes, the timer, the kill and the receipt.
 //! * `within` is what stands around an arm in a name space of its own: the first process there.
-//! * `order` is what a supervisor is told, `receipt` what it leaves; `tier` says how an arm is held
-//!   together: `cgroup`, `reaped` and `hidden` are how; `trial` sees whether it can be.
+//! * `order` is what a supervisor is told, with paths as `os_text` spells them, `receipt` what it leaves;
+//!   `heard` is a signal that is waited for with the rest.
+//! * `tier` says how an arm is held together: `cgroup`, `reaped` and `hidden` are how; `trial` sees whether
+//!   it can be.
 //!
 //! # What holds
 //!
@@ -24,6 +26,7 @@
 #[cfg(target_os = "linux")]
 mod cgroup;
 mod engine;
+mod heard;
 #[cfg(target_os = "linux")]
 mod hello;
 #[cfg(target_os = "linux")]
@@ -31,6 +34,7 @@ mod hidden;
 #[cfg(target_os = "linux")]
 mod limits;
 mod order;
+mod os_text;
 #[cfg(target_os = "linux")]
 mod reaped;
 mod receipt;

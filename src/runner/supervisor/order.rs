@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::os_text::OsText;
 use super::tier::Tier;
 use crate::runner::process::Job;
 use crate::units::{Digest, Time};
@@ -16,21 +17,21 @@ use crate::units::{Digest, Time};
 #[derive(Debug, Serialize, Deserialize)]
 pub(in crate::runner) struct Order {
     pub(in crate::runner) command: Vec<String>,
-    pub(in crate::runner) base: OsString,
-    pub(in crate::runner) dir: OsString,
-    pub(in crate::runner) env: BTreeMap<String, OsString>,
+    pub(in crate::runner) base: OsText,
+    pub(in crate::runner) dir: OsText,
+    pub(in crate::runner) env: BTreeMap<String, OsText>,
     pub(in crate::runner) timeout_us: u64,
     pub(in crate::runner) grace_us: u64,
     pub(in crate::runner) output_max: u64,
-    pub(in crate::runner) stdout: OsString,
-    pub(in crate::runner) stderr: OsString,
+    pub(in crate::runner) stdout: OsText,
+    pub(in crate::runner) stderr: OsText,
     /// Where the receipt is put.
-    pub(in crate::runner) receipt: OsString,
+    pub(in crate::runner) receipt: OsText,
     /// The file that says that the command is to be ended.
-    pub(in crate::runner) cancel: OsString,
+    pub(in crate::runner) cancel: OsText,
     pub(in crate::runner) tier: Tier,
     /// The control group to make, where the tier has one.
-    pub(in crate::runner) cgroup: Option<OsString>,
+    pub(in crate::runner) cgroup: Option<OsText>,
     /// Whether the command goes on when whoever gave the order has died.
     pub(in crate::runner) outlives: bool,
     pub(in crate::runner) hidden: Hidden,
@@ -71,18 +72,9 @@ impl Limits {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(in crate::runner) struct Hidden {
     /// The folder of all runs; of what is in it only the working directory is seen.
-    pub(in crate::runner) runs: OsString,
+    pub(in crate::runner) runs: OsText,
     /// Files and folders that are seen empty.
-    pub(in crate::runner) others: Vec<OsString>,
-}
-
-/// An order with what of it is borrowed elsewhere.
-pub(super) struct Paths {
-    base: PathBuf,
-    dir: PathBuf,
-    stdout: PathBuf,
-    stderr: PathBuf,
-    env: BTreeMap<OsString, OsString>,
+    pub(in crate::runner) others: Vec<OsText>,
 }
 
 impl Order {
@@ -102,39 +94,33 @@ impl Order {
             .then(|| serde_json::from_slice(&line).ok())?
     }
 
-    pub(super) fn paths(&self) -> Paths {
+    /// Returns the environment as what executes the command takes it.
+    pub(super) fn environment(&self) -> BTreeMap<OsString, OsString> {
         let env = self.env.iter();
-        Paths {
-            base: self.base.clone().into(),
-            dir: self.dir.clone().into(),
-            stdout: self.stdout.clone().into(),
-            stderr: self.stderr.clone().into(),
-            env: env
-                .map(|(name, value)| (name.into(), value.clone()))
-                .collect(),
-        }
+        env.map(|(name, value)| (name.into(), value.0.clone()))
+            .collect()
     }
 
     /// Returns the command as what executes it takes it.
-    pub(super) fn job<'a>(&'a self, paths: &'a Paths) -> Job<'a> {
+    pub(super) fn job<'a>(&'a self, env: &'a BTreeMap<OsString, OsString>) -> Job<'a> {
         Job {
             command: &self.command,
-            base: &paths.base,
-            dir: &paths.dir,
-            env: &paths.env,
+            base: self.base.as_path(),
+            dir: self.dir.as_path(),
+            env,
             timeout: Duration::from_micros(self.timeout_us),
             grace: Duration::from_micros(self.grace_us),
             output_max: self.output_max,
-            stdout: &paths.stdout,
-            stderr: &paths.stderr,
+            stdout: self.stdout.as_path(),
+            stderr: self.stderr.as_path(),
         }
     }
 
     pub(super) fn cgroup(&self) -> Option<&Path> {
-        self.cgroup.as_deref().map(Path::new)
+        self.cgroup.as_ref().map(OsText::as_path)
     }
 
     pub(super) fn receipt(&self) -> &Path {
-        Path::new(&self.receipt)
+        self.receipt.as_path()
     }
 }

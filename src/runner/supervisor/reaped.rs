@@ -1,19 +1,18 @@
 //! An arm whose descendants all come to its supervisor when their parents end, and are ended there.
 
 use std::fs;
-use std::io::{self, Read};
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use nix::sys::resource::{UsageWho, getrusage};
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, Signal, WaitOptions, WaitStatus, kill_process, set_child_subreaper, wait,
+    Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, set_child_subreaper, wait,
 };
-use signal_hook::consts::SIGCHLD;
 
 use super::cgroup::END_MAX;
+use super::heard::{self, Heard};
 use super::limits::Groups;
 use super::order::Order;
 use super::serve::Asked;
@@ -52,21 +51,28 @@ pub(super) fn execute(
         status: None,
         was_short: false,
     };
+    // From here on an early return drops the body, which ends it.
+    body.reaper.listen().map_err(lost)?;
     watch(job, body, pipes, command, started, asked).map_err(lost)
 }
 
 /// Takes in children that end, its own and those whose parents have ended.
 pub(super) struct Reaper {
-    ended: UnixStream,
+    ended: Heard,
 }
 
 impl Reaper {
     pub(super) fn new() -> io::Result<Self> {
         set_child_subreaper(Some(Pid::INIT))?;
-        let (ended, sender) = UnixStream::pair()?;
-        ended.set_nonblocking(true)?;
-        signal_hook::low_level::pipe::register(SIGCHLD, sender)?;
+        let ended = Heard::read(nix::sys::signal::SIGCHLD)?;
         Ok(Self { ended })
+    }
+
+    /// Listens from now on, when the leader has been started, which would have the signal blocked.
+    pub(super) fn listen(&self) -> io::Result<()> {
+        heard::block(nix::sys::signal::SIGCHLD)?;
+        // What has ended before said so to nobody: it is looked at once.
+        Ok(kill_process(getpid(), Signal::CHILD)?)
     }
 
     /// Returns what is ready when a child may have ended.
@@ -76,8 +82,7 @@ impl Reaper {
 
     /// Takes in what has ended, up to a leader; returns how that one ended if it has.
     pub(super) fn take_up_to(&self, leader: Pid) -> io::Result<Option<WaitStatus>> {
-        let mut taken = [0; 64];
-        while matches!((&self.ended).read(&mut taken), Ok(1..)) {}
+        self.ended.take();
         loop {
             match wait(WaitOptions::NOHANG) {
                 Ok(Some((pid, status))) if pid == leader => return Ok(Some(status)),
@@ -93,26 +98,32 @@ impl Reaper {
     /// Only children are signalled: nobody else can get their numbers before they are taken in.
     pub(super) fn end_all(&self) -> io::Result<()> {
         let began = Instant::now();
-        loop {
+        // Most leave nobody, and then nobody is looked for.
+        while !has_taken_all()? {
             for child in children()? {
                 // One that has ended is taken in below.
                 let _ = kill_process(child, Signal::KILL);
             }
-            loop {
-                match wait(WaitOptions::NOHANG) {
-                    Ok(Some(_)) | Err(Errno::INTR) => {}
-                    Ok(None) => break,
-                    Err(Errno::CHILD) => return Ok(()),
-                    Err(errno) => return Err(errno.into()),
-                }
+            if has_taken_all()? {
+                break;
             }
             if began.elapsed() > END_MAX {
                 return Err(io::ErrorKind::TimedOut.into());
             }
-            if children()?.is_empty() {
-                continue;
-            }
             std::thread::sleep(LOOK);
+        }
+        Ok(())
+    }
+}
+
+/// Takes in what has ended; returns whether no child is left.
+fn has_taken_all() -> io::Result<bool> {
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some(_)) | Err(Errno::INTR) => {}
+            Ok(None) => return Ok(false),
+            Err(Errno::CHILD) => return Ok(true),
+            Err(errno) => return Err(errno.into()),
         }
     }
 }

@@ -1,15 +1,16 @@
 //! The supervisor itself. It starts light: no command line is parsed, no record is opened.
 
 use std::fs::File;
-use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signal_hook::consts::SIGTERM;
 
+#[cfg(target_os = "linux")]
+use super::heard;
+use super::heard::Heard;
 use super::order::Order;
 use super::receipt::Receipt;
 use super::tier::Tier;
@@ -26,13 +27,10 @@ pub(super) fn stand() -> ExitCode {
     }
 }
 
-/// Supervises one command in a process that was forked for it: who that is, is said before its order comes.
+/// Supervises one command in a process that was forked for it.
 #[cfg(target_os = "linux")]
 pub(super) fn supervise_forked(link: File) -> ! {
-    let _ = rustix::process::setsid();
-    if super::hello::say(&link).is_ok() {
-        supervise(link);
-    }
+    supervise(link);
     // Nothing of this process is anybody's: what was registered for the end of a program is left out.
     signal_hook::low_level::exit(0)
 }
@@ -61,11 +59,16 @@ fn supervise(link: File) -> Option<()> {
 
 /// Executes what is ordered, in the tier that is ordered.
 fn execute(order: &Order, asked: &mut Asked) -> Result<Ended, SpawnFault> {
-    let paths = order.paths();
-    let job = order.job(&paths);
+    let env = order.environment();
+    let job = order.job(&env);
     if order.tier == Tier::Pgroup && !order.limits.is_none() {
         let none = std::io::Error::from(std::io::ErrorKind::Unsupported);
         return Err(SpawnFault::refused(&job, none));
+    }
+    if !matches!(order.tier, Tier::PidnsCgroup | Tier::Pidns) {
+        asked
+            .start_here()
+            .map_err(|source| SpawnFault::refused(&job, source))?;
     }
     match order.tier {
         Tier::Pgroup => in_group(&job, asked, drop),
@@ -81,7 +84,7 @@ fn execute(order: &Order, asked: &mut Asked) -> Result<Ended, SpawnFault> {
 /// Whether the command is to be ended: TERM came, and the file that says so is there. An arm of the
 /// same user can send the signal, but in most tiers it does not reach that file.
 pub(super) struct Asked {
-    signal: UnixStream,
+    signal: Heard,
     /// What tells that whoever gave the order has died.
     link: Option<File>,
     cancel: PathBuf,
@@ -90,15 +93,31 @@ pub(super) struct Asked {
 
 impl Asked {
     fn new() -> std::io::Result<Self> {
-        let (signal, sender) = UnixStream::pair()?;
-        signal.set_nonblocking(true)?;
-        signal_hook::low_level::pipe::register(SIGTERM, sender)?;
+        #[cfg(target_os = "linux")]
+        let signal = {
+            heard::block(nix::sys::signal::SIGTERM)?;
+            Heard::read(nix::sys::signal::SIGTERM)?
+        };
+        #[cfg(not(target_os = "linux"))]
+        let signal = Heard::caught(SIGTERM)?;
         Ok(Self {
             signal,
             link: None,
             cancel: PathBuf::new(),
             outlives: true,
         })
+    }
+
+    /// Gets ready to start the command from this very process: it must not have TERM blocked, and is to be
+    /// in a session that no other supervisor is in.
+    fn start_here(&mut self) -> std::io::Result<()> {
+        #[cfg(target_os = "linux")]
+        {
+            let _ = rustix::process::setsid();
+            self.signal = Heard::caught(SIGTERM)?;
+            heard::unblock(nix::sys::signal::SIGTERM)?;
+        }
+        Ok(())
     }
 
     /// Closes the link: the engine waits until nobody holds it any more.
@@ -108,7 +127,7 @@ impl Asked {
 
     fn heed(&mut self, order: &Order, link: File) {
         self.link = Some(link);
-        self.cancel = order.cancel.clone().into();
+        self.cancel = order.cancel.as_path().to_owned();
         self.outlives = order.outlives;
     }
 
@@ -131,9 +150,7 @@ impl Hand for Asked {
     }
 
     fn asks(&mut self) -> bool {
-        let mut taken = [0; 16];
-        // As many as came; one look answers them all.
-        while matches!((&self.signal).read(&mut taken), Ok(1..)) {}
+        self.signal.take();
         self.cancel.exists() || (!self.outlives && self.is_alone())
     }
 }

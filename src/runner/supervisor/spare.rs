@@ -17,7 +17,7 @@ use super::engine::{Given, Traces};
 use super::hello::{self, NoSupervisor};
 use super::order::Order;
 #[cfg(target_os = "linux")]
-use super::zygote::Zygote;
+use super::zygote::{Awaited, Zygote};
 use crate::runner::process::{ProcessIdentity, exit_of};
 
 /// Returns this very program with a hidden verb, also when its file has been replaced by now.
@@ -55,10 +55,10 @@ impl Supervisors {
     /// Asks for a supervisor, which comes to be while something else is done.
     pub(in crate::runner) fn ask(&self) -> Coming {
         #[cfg(target_os = "linux")]
-        if let Some(zygote) = &*self.held() {
-            return Coming(zygote.ask().ok());
-        }
-        Coming(None)
+        let coming = Coming(self.held().as_ref().and_then(|zygote| zygote.ask().ok()));
+        #[cfg(not(target_os = "linux"))]
+        let coming = Coming();
+        coming
     }
 
     /// Returns a supervisor that has no order yet.
@@ -72,17 +72,17 @@ impl Supervisors {
 
     /// Returns one that is forked; nothing where that cannot be done. What has died is started anew.
     #[cfg(target_os = "linux")]
-    fn forked(&self, coming: Option<UnixStream>) -> Option<io::Result<Spare>> {
+    fn forked(&self, coming: Option<Awaited>) -> Option<io::Result<Spare>> {
         if let Some(heard) = coming.and_then(heard) {
             return Some(heard);
         }
         for is_last in [false, true] {
-            let (id, link) = {
+            let (id, asked) = {
                 let held = self.held();
                 let zygote = held.as_ref()?;
                 (zygote.id(), zygote.ask())
             };
-            if let Some(heard) = link.ok().and_then(heard) {
+            if let Some(heard) = asked.ok().and_then(heard) {
                 return Some(heard);
             }
             let mut held = self.held();
@@ -117,8 +117,8 @@ impl Supervisors {
 
 /// Hears who a supervisor is; nothing where nobody is there.
 #[cfg(target_os = "linux")]
-fn heard(link: UnixStream) -> Option<io::Result<Spare>> {
-    match hello::hear(&link) {
+fn heard(Awaited { link, control }: Awaited) -> Option<io::Result<Spare>> {
+    match hello::hear(&link, &*control) {
         Ok((identity, exit)) => Some(Ok(Spare {
             identity,
             exit,
@@ -130,9 +130,9 @@ fn heard(link: UnixStream) -> Option<io::Result<Spare>> {
     }
 }
 
-/// A supervisor that was asked for, if it was: where it will say who it is. Dropping it ends it.
+/// A supervisor that was asked for, if it was. Dropping it ends it.
 #[derive(Debug, Default)]
-pub struct Coming(Option<UnixStream>);
+pub struct Coming(#[cfg(target_os = "linux")] Option<Awaited>);
 
 /// A supervisor that has no order yet. Dropping it ends it.
 #[derive(Debug)]

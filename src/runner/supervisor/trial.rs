@@ -1,7 +1,7 @@
 //! A command that does nothing, executed to see whether a tier works.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use tempfile::TempDir;
 
@@ -33,24 +33,24 @@ impl Trial {
     ) -> Result<(), String> {
         let runs = self.folder.path().join("runs");
         let traces = Traces::of(&runs, "trial");
-        let beside = |name: &str| runs.join(name).into_os_string();
+        let beside = |name: &str| runs.join(name);
         let unique = self.folder.path().file_name().unwrap_or_default();
         let order = Order {
             command: vec!["/proc/self/exe".to_owned(), "--version".to_owned()],
             base: "/".into(),
-            dir: beside("trial"),
+            dir: beside("trial").into(),
             env: Default::default(),
             timeout_us: 10_000_000,
             grace_us: 0,
             output_max: 0,
-            stdout: beside("stdout"),
-            stderr: beside("stderr"),
+            stdout: beside("stdout").into(),
+            stderr: beside("stderr").into(),
             receipt: traces.receipt().into(),
             cancel: traces.cancel().into(),
             tier: tiers.tier,
             cgroup: tiers
                 .cgroup(Path::new("trial"), &unique.to_string_lossy())
-                .map(PathBuf::into_os_string),
+                .map(Into::into),
             outlives: false,
             hidden: Hidden {
                 runs: runs.clone().into(),

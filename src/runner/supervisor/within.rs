@@ -19,6 +19,7 @@ use rustix::process::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::heard;
 use super::limits::Groups;
 use super::order::Order;
 use super::reaped::{Reaper, status_of, usage};
@@ -215,6 +216,8 @@ fn stand(
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
     // A leader outside would be nobody inside: an arm that asks for its session is told of this one.
     let _ = rustix::process::setsid();
+    // What is started here is to have no signal blocked, as whoever stands outside has.
+    let _ = heard::unblock(nix::sys::signal::SIGTERM);
     if let Err(fault) = supervise(order, job, groups, &mut control, output) {
         // Whoever stands outside and hears nothing knows that, too.
         let _ = say(&mut control, &Said::Fault((&fault).into()));
@@ -249,6 +252,7 @@ fn supervise(
     let child = command.spawn().map_err(|source| explain(source, job))?;
     let leader = Pid::from_child(&child);
     let lost = |source| SpawnFault::lost(job, source);
+    reaper.listen().map_err(lost)?;
     say(control, &Said::Started).map_err(lost)?;
     let status = attend(&reaper, leader, control, started).map_err(lost)?;
     let ended = Said::Ended {
