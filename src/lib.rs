@@ -13,8 +13,8 @@
 //! | [`store`] | The only room that speaks SQL: one transaction a batch of commands. | no |
 //! | [`report`] | Counts what the runs of a study say, and says its plan in plain English. | yes |
 //! | [`record`] | Seals commands and rulings into chained entries, and derives them again. | yes |
-//! | [`analysis`] | Computes the registered answer from one value a task and arm; the room of floats. | yes |
 //! | [`engine`] | Answers a command about a slice with events or a refusal, and applies events. | yes |
+//! | [`analysis`] | Computes the registered answer from one value a task and arm; the room of floats. | yes |
 //! | [`protocol`] | Turns text into a protocol that cannot be wrong, or into all its defects. | yes |
 //! | [`units`] | Digests, times, durations, sizes, shares: exact quantities. | yes |
 //!

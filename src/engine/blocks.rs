@@ -7,9 +7,10 @@ use serde::Serialize;
 
 use super::counts;
 use super::event::{LaneId, Place};
+use super::lanes;
 use super::outage;
 use super::rules::Rules;
-use super::slice::{Lane, Run, Slice, State};
+use super::slice::{Run, Slice, State};
 use crate::protocol::model::OrderBy;
 use crate::protocol::plan::{Plan, Slot};
 
@@ -149,16 +150,7 @@ fn by_plan(slice: &Slice, plan: &Plan, slot: &Slot) -> Option<Ending> {
     }
     let lane = slice.lane(LaneId::registered(plan.lane(slot)))?;
     // A block that was voided too often has ended without any attempt that counts.
-    ending(attempts_at(slice, lane, slot.position).map(ending_of)).or(Some(Ending::Unjudged))
-}
-
-fn attempts_at<'a>(
-    slice: &'a Slice,
-    lane: &'a Lane,
-    position: u64,
-) -> impl Iterator<Item = &'a Run> {
-    let runs = lane.runs.iter().filter_map(|run| slice.run(*run));
-    runs.filter(move |run| run.place.is_some_and(|place| place.position == position))
+    ending(lanes::attempts_at(slice, lane, slot.position).map(ending_of)).or(Some(Ending::Unjudged))
 }
 
 fn ending_of(run: &Run) -> Option<Ending> {
@@ -192,7 +184,7 @@ pub(super) fn of_task<'a>(
         }
         None => {
             let lane = slice.lane(LaneId::registered(plan.lane(slot)))?;
-            let attempts = attempts_at(slice, lane, slot.position);
+            let attempts = lanes::attempts_at(slice, lane, slot.position);
             attempts.filter(|run| ending_of(run).is_some()).last()
         }
     };

@@ -274,13 +274,6 @@ impl Plan {
         self.at(span, place)
     }
 
-    /// Returns how many slots each lane of a stage has.
-    pub fn lane_len(&self, stage: usize) -> u64 {
-        let outer = self.lane_axes();
-        let inner = self.axes(|axis| !outer.contains(axis));
-        self.size(&self.stages[stage], &inner)
-    }
-
     /// Returns the position that follows in the same lane.
     pub fn next_in_lane(&self, slot: &Slot) -> Option<u64> {
         let span = &self.stages[slot.stage];

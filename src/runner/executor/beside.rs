@@ -11,11 +11,12 @@ use crate::runner::process::Interrupt;
 use crate::runner::supervisor::{Seen, Traces};
 use crate::units::RunId;
 
-/// Returns the files that keep what a run has printed, beside its workspace: standard output and
-/// error of the arm, then of the judge.
+/// What keeps what a run has printed: standard output and error of the arm, then of the judge.
+const OUTPUTS: [&str; 4] = ["stdout", "stderr", "judge.stdout", "judge.stderr"];
+
+/// Returns the files that keep what a run has printed, beside its workspace, in that order.
 pub fn outputs(runs: &Path, run: RunId) -> [PathBuf; 4] {
-    ["stdout", "stderr", "judge.stdout", "judge.stderr"]
-        .map(|stream| runs.join(format!("{run}.{stream}")))
+    OUTPUTS.map(|stream| runs.join(format!("{run}.{stream}")))
 }
 
 /// Ends what supervisors of a run that is closed may still be at.
@@ -64,14 +65,7 @@ pub fn left(runs: &Path) -> io::Result<BTreeSet<RunId>> {
             continue;
         };
         // What runs have printed stays, and what is kept of their files.
-        let kept = [
-            "stdout",
-            "stderr",
-            "judge.stdout",
-            "judge.stderr",
-            "artefacts",
-        ];
-        if !kept.contains(&of) {
+        if !OUTPUTS.contains(&of) && of != "artefacts" {
             found.extend(run.parse::<RunId>().ok());
         }
     }
