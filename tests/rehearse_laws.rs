@@ -186,9 +186,6 @@ fn answers(name: &str, history: &[Timed]) {
     assert_eq!(names, wanted);
 }
 
-/// In which minutes a record is opened anew.
-const REOPENED_MINUTES: i64 = 4;
-
 /// A record that is written by the same operations.
 struct Recorded {
     path: PathBuf,
@@ -218,10 +215,8 @@ impl Recorded {
 
     fn play(&mut self, Timed { at, op }: &Timed) -> Option<Refusal> {
         NOW.set(*at);
-        // As every verb of the command line does, here now and then.
-        if at.0.rem_euclid(REOPENED_MINUTES * 60_000_000) == 0 {
-            self.store = Store::open(&self.path, || NOW.get()).unwrap();
-        }
+        // As every verb of the command line does.
+        self.store = Store::open(&self.path, || NOW.get()).unwrap();
         match op {
             Op::Clock => None,
             Op::Act(action) => self.ask((**action).clone()),

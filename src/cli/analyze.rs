@@ -42,7 +42,7 @@ pub(super) fn analyze(args: &Analyze) -> Result<Reply, Failure> {
     let standing = store.standing()?;
     let head = store.head()?;
     let by_hand = ByHand::of(&mut store)?;
-    let told_instead = store.told_instead()?;
+    let reported_by_hand = store.reported_by_hand()?;
     let study = Study {
         protocol: rules.protocol(),
         digest: rules.digest(),
@@ -53,7 +53,7 @@ pub(super) fn analyze(args: &Analyze) -> Result<Reply, Failure> {
         told: by_hand.text(&standing),
         runs: standing.runs,
         pilots: standing.pilots,
-        told_instead,
+        reported_by_hand,
         stopped: standing.stopped.as_ref().map(|stop| stop.code.to_string()),
     };
     let text = answer::page(&study, &answer, &conduct);
@@ -64,7 +64,7 @@ pub(super) fn analyze(args: &Analyze) -> Result<Reply, Failure> {
         "head": head,
         "sentence": answer::sentence(&answer),
         "answer": answer,
-        "reported_by_hand": told_instead,
+        "reported_by_hand": reported_by_hand,
         "deviations": by_hand.deviations(),
         "voids": by_hand.voids(),
         "unblindings": by_hand.unblindings(),

@@ -161,6 +161,12 @@ impl serde::ser::Error for NotSpelled {
     }
 }
 
+/// Returns whether some of a text is written as escapes.
+fn has_escapes(text: &str) -> bool {
+    // To the end, whatever comes: so it is done for many bytes at once.
+    text.bytes().fold(false, |has, byte| has | is_escaped(byte))
+}
+
 /// Returns whether a byte of a text is written as an escape.
 fn is_escaped(byte: u8) -> bool {
     byte < b' ' || byte == b'"' || byte == b'\\'

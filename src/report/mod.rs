@@ -1,7 +1,7 @@
 //! Counts what the runs of a study say, and says its plan. It is never read by a decision.
 
 pub mod answer;
-mod cells;
+pub mod cells;
 pub mod explain;
 pub mod exploratory;
 mod layout;

@@ -65,7 +65,7 @@ impl Store {
     }
 
     /// Returns how many runs somebody reported by hand although the registered protocol has them executed here.
-    pub fn told_instead(&mut self) -> Result<u64> {
+    pub fn reported_by_hand(&mut self) -> Result<u64> {
         let Some(rules) = self.rules()? else {
             return Ok(0);
         };

@@ -1,6 +1,7 @@
 //! A study as tables, row by row.
 
-use std::io::Write;
+use std::io::{self, Write};
+use std::path::Path;
 
 use rusqlite::Connection;
 
@@ -11,6 +12,7 @@ use crate::analysis::registered::observed::Observed;
 use crate::engine::rules::Rules;
 use crate::engine::slice::{Row, Slice};
 use crate::protocol::plan::{Plan, Slot};
+use crate::report::cells::Cells;
 use crate::report::observed;
 use crate::report::slots::{Became, Slots};
 use crate::report::tables::{self, RunTable, SlotTable, Table};
@@ -42,22 +44,14 @@ impl Store {
             .map_err(fault)?;
         let snapshot = self.connection.unchecked_transaction()?;
         let derived = derived(&snapshot, &mut self.cache)?;
-        let mut written = 0;
-        pipe::abreast(
+        let written = write_rows(
+            &path,
+            out,
+            || table.rows(),
             |sender| derived::each_run(&snapshot, derived, |kept| Ok(sender.row((), Some(kept)))),
-            |batch| {
-                let (mut cells, mut count) = (table.rows(), 0);
-                batch.each(|(), facts| {
-                    let Some(facts) = facts else { return Ok(()) };
-                    count += 1;
-                    let run = rows::read("a run", facts)?;
-                    table.row(&mut cells, &run).map_err(fault)
-                })?;
-                Ok((count, cells.finish().map_err(fault)?))
-            },
-            |(count, text)| {
-                written += count;
-                out.write_all(text).map_err(fault)
+            |cells, (), run| match run {
+                Some(run) => table.row(cells, run),
+                None => Ok(()),
             },
         )?;
         out.flush().map_err(fault)?;
@@ -90,8 +84,7 @@ impl Store {
                 .map_err(fault)?;
             return out.flush().map(|()| 0).map_err(fault);
         };
-        let mut written = 0;
-        self.with_slots(
+        let written = self.with_slots(
             rules,
             |slice, plan| tables::tasks(rules, slice, plan),
             |tasks, slots| {
@@ -100,22 +93,13 @@ impl Store {
                 header
                     .and_then(|text| out.write_all(&text))
                     .map_err(fault)?;
-                pipe::abreast(
+                write_rows(
+                    &path,
+                    out,
+                    || table.rows(),
                     |sender| slots.each_kept(sender),
-                    |batch| {
-                        let (mut cells, mut count) = (table.rows(), 0);
-                        batch.each(|(slot, became), facts| {
-                            count += 1;
-                            let run = read_told(facts)?;
-                            let became = became.told(&slot, run.as_ref());
-                            let row = table.row(&mut cells, &slot, became, run.as_ref());
-                            row.map_err(fault)
-                        })?;
-                        Ok((count, cells.finish().map_err(fault)?))
-                    },
-                    |(count, text)| {
-                        written += count;
-                        out.write_all(text).map_err(fault)
+                    |cells, (slot, became), run| {
+                        table.row(cells, &slot, became.told(&slot, run), run)
                     },
                 )
             },
@@ -228,6 +212,34 @@ impl KeptSlots<'_> {
             Ok(sender.row(slot, kept))
         })
     }
+}
+
+/// Writes rows of a table on several threads, in the order in which they are taken out; returns how many.
+fn write_rows<T: Send>(
+    path: &Path,
+    out: &mut (impl Write + Send),
+    begin: impl Fn() -> Cells<Vec<u8>> + Sync,
+    take: impl FnOnce(&mut Sender<'_, T>) -> Result<()>,
+    row: impl Fn(&mut Cells<Vec<u8>>, T, Option<&Told<'_>>) -> io::Result<()> + Sync,
+) -> Result<u64> {
+    let fault = |source| Fault::file(path, source);
+    let mut written = 0;
+    pipe::abreast(
+        take,
+        |batch| {
+            let (mut cells, mut count) = (begin(), 0);
+            batch.each(|what, facts| {
+                count += 1;
+                row(&mut cells, what, read_told(facts)?.as_ref()).map_err(fault)
+            })?;
+            Ok((count, cells.finish().map_err(fault)?))
+        },
+        |(count, text)| {
+            written += count;
+            out.write_all(text).map_err(fault)
+        },
+    )?;
+    Ok(written)
 }
 
 fn read_told(facts: Option<&str>) -> Result<Option<Told<'_>>> {

@@ -9,7 +9,7 @@ use std::ops::Range;
 use serde::Serialize;
 
 use super::serializer::Spell;
-use super::{NotSpelled, Spelled, is_escaped};
+use super::{NotSpelled, Spelled, has_escapes, is_escaped};
 use crate::units::EXACT_MAX;
 
 /// Returns whether a JSON text is plainly the canonical spelling of some data; of other texts the tree of values says
@@ -157,7 +157,7 @@ impl Spell for Walk<'_> {
     }
 
     fn text(&mut self, text: &str) -> Spelled {
-        if text.bytes().fold(false, |is, byte| is | is_escaped(byte)) {
+        if has_escapes(text) {
             let spelled = serde_json::to_vec(text).map_err(|_| NotSpelled)?;
             return self.word(&spelled);
         }

@@ -9,7 +9,7 @@ use std::ops::Range;
 use serde::Serialize;
 
 use super::serializer::Spell;
-use super::{NotSpelled, Spelled, is_escaped};
+use super::{NotSpelled, Spelled, has_escapes, is_escaped};
 use crate::units::EXACT_MAX;
 
 /// Writes the canonical spelling of some data, for which so many bytes are set aside; nothing where it is not plain.
@@ -114,7 +114,7 @@ impl Spell for Writing {
     }
 
     fn text(&mut self, text: &str) -> Spelled {
-        if text.bytes().fold(false, |is, byte| is | is_escaped(byte)) {
+        if has_escapes(text) {
             return serde_json::to_writer(&mut self.text, text).map_err(|_| NotSpelled);
         }
         self.text.push(b'"');

@@ -33,7 +33,7 @@ pub struct Conduct {
     /// How many of them before the registration.
     pub pilots: u64,
     /// How many somebody reported by hand although they were to be executed here.
-    pub told_instead: u64,
+    pub reported_by_hand: u64,
     /// The rule that ended the study before its last slot had.
     pub stopped: Option<String>,
 }
@@ -219,10 +219,10 @@ fn conducted(page: &mut String, conduct: &Conduct) {
         true => page.push_str("  no deviation is recorded\n"),
         false => page.push_str(&conduct.told),
     }
-    if conduct.told_instead > 0 {
+    if conduct.reported_by_hand > 0 {
         page.push_str(&format!(
             "  by hand   {} of the runs were started and reported by hand; registered is that `prereg run` executes them\n",
-            conduct.told_instead
+            conduct.reported_by_hand
         ));
     }
 }
