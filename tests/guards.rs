@@ -310,6 +310,72 @@ fn nothing_is_written_to_a_record_that_is_not_where_it_was() {
     assert_moved(&meddle(&study, || fs::remove_file(log_of(&study)).unwrap()));
 }
 
+#[test]
+fn nothing_is_written_to_a_record_under_another_name() {
+    let study = Recipe::default().lay();
+    study.register();
+    let (record, other) = (study.record(), study.base.join("other.db"));
+    let before = fs::read(&record).unwrap();
+    let refused = |code: &str| {
+        for verb in [
+            &["run", "study.toml", "--db", "other.db"][..],
+            &["start", "t0", "a", "--db", "other.db"],
+        ] {
+            let said = study.prereg(&[verb, &["--json"][..]].concat());
+            assert_eq!(
+                (said.code, said.error_code()),
+                (Some(1), code.to_owned()),
+                "{said:?}"
+            );
+        }
+        assert!(fs::read(&record).unwrap() == before);
+    };
+    std::os::unix::fs::symlink("study.prereg.db", &other).unwrap();
+    refused("record-link");
+    // Whoever reads through it reads the record with the log that is beside that.
+    for verb in [&["status", "other.db"][..], &["verify", "other.db"]] {
+        assert_eq!(study.prereg(verb).code, Some(0));
+    }
+    tidy(&study);
+    let foreign = Recipe::default().lay();
+    foreign.register();
+    let held = keep_log(&foreign);
+    foreign.data(&["start", "t0", "a"]);
+    fs::copy(log_of(&foreign), log_of(&study)).unwrap();
+    for verb in [&["status", "other.db"][..], &["verify", "other.db"]] {
+        let said = study.prereg(&[verb, &["--json"][..]].concat());
+        assert_eq!(said.error_code(), "foreign-log", "{said:?}");
+    }
+    drop(held);
+    tidy(&study);
+
+    fs::remove_file(&other).unwrap();
+    fs::hard_link(&record, &other).unwrap();
+    refused("several-names");
+    assert_eq!(
+        study.prereg(&["start", "t0", "a", "--json"]).error_code(),
+        "several-names"
+    );
+    fs::remove_file(&other).unwrap();
+    study.complete();
+    study.verify();
+}
+
+#[test]
+fn a_lock_that_nobody_answers_keeps_nobody_waiting() {
+    let study = Recipe::default().lay();
+    study.register();
+    let lock = study.base.join("study.prereg.db-lock");
+    fs::remove_file(&lock).unwrap();
+    rustix::fs::mkfifoat(rustix::fs::CWD, &lock, rustix::fs::Mode::RWXU).unwrap();
+    let said = study.prereg(&["start", "t0", "a", "--json"]);
+    assert_eq!(
+        (said.code, said.error_code()),
+        (Some(1), "not-file".to_owned()),
+        "{said:?}"
+    );
+}
+
 fn set_version(study: &Study, version: i64) {
     let connection = Connection::open(study.record()).unwrap();
     connection

@@ -565,7 +565,7 @@ fn an_edited_row_is_found() {
 fn a_table_that_lacks_a_column_is_found() {
     // The second statement counts as a change of rows.
     let sql = "ALTER TABLE lanes RENAME COLUMN facts TO fact; UPDATE lanes SET fact = fact;";
-    assert_eq!(edited(&finished(), sql), Code::NotARecord);
+    assert_eq!(edited(&finished(), sql), Code::TablesDiffer);
 }
 
 #[test]
@@ -587,6 +587,94 @@ fn what_stands_in_the_place_of_a_table_is_not_asked() {
         let refused = Store::open(&path, || prereg::units::Time(0)).map(|_| ());
         assert_eq!(refused.unwrap_err().code(), "row-unreadable", "{sql}");
     }
+}
+
+/// Copies a record, runs statements on it, and others while one of its indexes is hidden from SQLite; returns the copy.
+fn with_hidden_index(
+    bench: &Bench,
+    study: &Study,
+    before: &str,
+    index: &str,
+    after: &str,
+) -> PathBuf {
+    let path = bench.put(&fs::read(study.record()).unwrap());
+    let open = || Connection::open(&path).unwrap();
+    open().execute_batch(before).unwrap();
+    let (table, root, sql): (String, i64, String) = open()
+        .query_row(
+            "SELECT tbl_name, rootpage, sql FROM sqlite_schema WHERE name = ?1",
+            [index],
+            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+        )
+        .unwrap();
+    let hidden = open();
+    hidden
+        .execute_batch(&format!(
+            "PRAGMA writable_schema = 1; DELETE FROM sqlite_schema WHERE name = '{index}'; PRAGMA writable_schema = RESET; {after}; \
+             PRAGMA writable_schema = 1",
+        ))
+        .unwrap();
+    hidden
+        .execute(
+            "INSERT INTO sqlite_schema VALUES ('index', ?1, ?2, ?3, ?4)",
+            (index, table, root, sql),
+        )
+        .unwrap();
+    path
+}
+
+#[test]
+fn rows_that_an_index_alone_holds_are_found() {
+    let study = finished();
+    let bench = Bench::new();
+    // An index of somebody else's making that has all that is asked for, and is preferred to the table.
+    let path = with_hidden_index(
+        &bench,
+        &study,
+        "CREATE TABLE kept AS SELECT run, facts FROM runs; \
+         UPDATE runs SET facts = replace(facts, '\"scored\"', '\"unjudged\"'); \
+         CREATE INDEX evil ON runs (run, facts); ANALYZE; UPDATE sqlite_stat1 SET stat = '1000000 1 1 sz=1'",
+        "evil",
+        "UPDATE runs SET facts = (SELECT facts FROM kept WHERE kept.run = runs.run); DROP TABLE kept",
+    );
+    let Ok(Verification::Diverged(divergence)) = verify(&path) else {
+        panic!("not found");
+    };
+    assert_eq!(divergence.code, Code::TablesDiffer);
+    assert!(
+        divergence.message.contains("CREATE INDEX evil"),
+        "{divergence}"
+    );
+    let refused = Store::read(&path).map(|_| ());
+    assert_eq!(refused.unwrap_err().code(), "row-unreadable");
+
+    // An index of the record itself that leads elsewhere.
+    let path = with_hidden_index(
+        &bench,
+        &study,
+        "UPDATE runs SET task = 'no ' || task WHERE role = 'control'",
+        "controls_of_a_task",
+        "UPDATE runs SET task = substr(task, 4) WHERE role = 'control'",
+    );
+    let Ok(Verification::Diverged(divergence)) = verify(&path) else {
+        panic!("not found");
+    };
+    assert_eq!(divergence.code, Code::TablesDiffer);
+    assert!(
+        divergence.message.contains("an index of `runs`"),
+        "{divergence}"
+    );
+}
+
+#[test]
+fn a_record_that_somebody_let_sqlite_look_over_is_still_one() {
+    let study = finished();
+    let connection = Connection::open(study.record()).unwrap();
+    connection
+        .execute_batch("ANALYZE; VACUUM; REINDEX")
+        .unwrap();
+    drop(connection);
+    study.verify();
 }
 
 #[test]

@@ -56,6 +56,22 @@ pub enum Fault {
         /// What its file system is called.
         kind: &'static str,
     },
+    /// The record is written through a link.
+    #[error("`{}` is a link, and what belongs beside a record is not beside it; name the file itself, `{}`", path.display(), file.display())]
+    SymbolicLink {
+        /// The link.
+        path: PathBuf,
+        /// Where it leads.
+        file: PathBuf,
+    },
+    /// The record can be reached by other names, whose writers would not see this one.
+    #[error("`{}` has {names} names (hard links), and writers under different ones cannot be kept apart; copy it to a file of its own, or remove the other names", path.display())]
+    SeveralNames {
+        /// The file.
+        path: PathBuf,
+        /// How many names it has.
+        names: u64,
+    },
     /// An import would write over something.
     #[error("`{}` exists; name a new file with --to", .0.display())]
     Exists(PathBuf),
@@ -142,6 +158,8 @@ impl Fault {
             Self::ForeignLog { .. } => "foreign-log",
             Self::Moved(_) => "record-moved",
             Self::NetworkFileSystem { .. } => "network-file-system",
+            Self::SymbolicLink { .. } => "record-link",
+            Self::SeveralNames { .. } => "several-names",
             Self::Exists(_) => "file-exists",
             Self::SealedExport(_) => "sealed-export",
             Self::Row { .. } => "row-unreadable",

@@ -23,6 +23,10 @@ impl Lock {
     /// Opens the lock of a record.
     pub(super) fn of(record: &Path) -> Result<Self, Fault> {
         let path = super::beside(record, "-lock");
+        match super::must_be_file(&path) {
+            Ok(_) | Err(Fault::NotFound(_)) => {}
+            Err(fault) => return Err(fault),
+        }
         let file = OpenOptions::new()
             .create(true)
             .truncate(false)

@@ -10,7 +10,8 @@
 //! - `rows`: rows loaded and saved; `derived`: those that follow from entries, saved or not yet;
 //! - `frames`: the protocol and the tasks of a draft;
 //! - `anchors`: what was published of a record, kept beside it;
-//! - `open`: connections; `guards`: where a record stands, and whether the log beside it is its own;
+//! - `open`: connections; `schema`: what tables a record has; `location`: where it may stand; `guards`: whether the
+//!   log beside it is its own;
 //! - `doubt`: what became of a commit that failed; `pace`: whether the wall clock was set;
 //! - `transfer`, `import`, `verify`: the record as one file, a record again, everything derived again;
 //! - `spill`: rows put away while everything is derived again;
@@ -28,12 +29,14 @@ mod frames;
 mod group;
 mod guards;
 mod import;
+mod location;
 mod lock;
 mod open;
 mod pace;
 mod pipe;
 mod rows;
 mod said;
+mod schema;
 mod spill;
 mod tables;
 #[cfg(test)]
@@ -140,7 +143,8 @@ impl Store {
     }
 
     fn connect(path: &Path, more: OpenFlags, clock: fn() -> Time) -> Result<Self> {
-        guards::must_be_local(path)?;
+        location::must_be_local(path)?;
+        location::must_have_one_name(path)?;
         let lock = Lock::of(path)?;
         let held = lock.hold()?;
         let mut salts = Salts::new()?;
@@ -165,6 +169,7 @@ impl Store {
 
     /// Opens a record to read; nothing is written.
     pub fn read(path: &Path) -> Result<Self> {
+        let path = &location::followed(path);
         may_be_record(path, must_be_file(path)?)?;
         if guards::is_begun(path) {
             return Err(Fault::NotFound(path.to_owned()));

@@ -9,15 +9,13 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use super::write::Salts;
-use super::{Fault, Result, guards, rows};
+use super::{Fault, Result, guards, rows, schema};
 use crate::record::entry::Head;
 
 /// What the file's header says: "preg".
 const APPLICATION_ID: i64 = 0x7072_6567;
 /// The version of the tables.
 const VERSION: i64 = 3;
-/// The tables, and what belongs to them.
-const SCHEMA: &str = include_str!("schema.sql");
 /// How long a connection waits for another's transaction, beyond the lock.
 pub(super) const BUSY: Duration = Duration::from_secs(60);
 
@@ -110,7 +108,7 @@ pub(super) fn prepare(connection: &Connection, path: &Path, salts: &mut Salts) -
         let made = connection.unchecked_transaction()?;
         made.execute_batch(&format!(
             "PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION}; {}",
-            SCHEMA
+            schema::TEXT
         ))?;
         guards::first_mark(&made, salts.next())?;
         made.commit()?;
@@ -154,26 +152,7 @@ pub(super) fn recognise(connection: &Connection, path: &Path) -> Result<()> {
             found: version,
         });
     }
-    has_no_other_hand(&look)
-}
-
-/// Refuses a file in which something answers in the place of a table, or acts when one is written to: views,
-/// triggers and virtual tables of somebody else's making.
-fn has_no_other_hand(connection: &Connection) -> Result<()> {
-    let mut made = connection.prepare(
-        "SELECT sql FROM sqlite_schema WHERE type IN ('view', 'trigger') OR sql LIKE 'CREATE VIRTUAL%'",
-    )?;
-    let mut made = made.query([])?;
-    while let Some(row) = made.next()? {
-        let sql = row.get_ref(0)?.as_str().unwrap_or_default();
-        if sql.is_empty() || !SCHEMA.contains(sql) {
-            return Err(Fault::Row {
-                row: "the schema".to_owned(),
-                message: format!("`{sql}` is not of its making"),
-            });
-        }
-    }
-    Ok(())
+    schema::must_be_own(&look)
 }
 
 fn foreign(error: rusqlite::Error, path: &Path) -> Fault {

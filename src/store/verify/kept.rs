@@ -17,7 +17,7 @@ use crate::record::entry::{EntryText, GENESIS, Head};
 use crate::record::reading::{self, Reading};
 use crate::store::abreast::{self, Closed, In};
 use crate::store::spill::Spill;
-use crate::store::{Fault, Store, frames, rows};
+use crate::store::{Fault, Store, frames, rows, schema};
 use crate::units::Digest;
 
 /// How many entries or rows are worked on at once.
@@ -338,5 +338,6 @@ fn hand_tables(connection: &Connection, gate: &Gate) -> Result<(), Stop> {
         })?;
         gate.hand(Batch::EndOf(table))?;
     }
-    Ok(())
+    // Rows that an index alone holds, or hides, would be decided by.
+    Ok(schema::must_lead_to_rows(connection)?)
 }

@@ -1,0 +1,66 @@
+//! What tables a record has, and that it has no others.
+
+use rusqlite::Connection;
+
+use super::{Fault, Result};
+
+/// The tables, and what belongs to them.
+pub(super) const TEXT: &str = include_str!("schema.sql");
+/// What SQLite itself adds for whoever asks it to look at a file: it chooses by them how to find rows, and not which.
+const STATISTICS: [&str; 2] = [
+    "CREATE TABLE sqlite_stat1(tbl,idx,stat)",
+    "CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)",
+];
+/// The tables that have an index beside their rows.
+const INDEXED: [&str; 3] = ["tasks", "runs", "lanes"];
+
+/// Returns the statements that make the tables, as SQLite keeps them.
+fn statements() -> impl Iterator<Item = &'static str> {
+    let statements = TEXT.split("\nCREATE ");
+    // A comment stands before a statement; none stands within one.
+    statements.map(|statement| {
+        statement
+            .split("\n--")
+            .next()
+            .unwrap_or(statement)
+            .trim()
+            .trim_end_matches(';')
+    })
+}
+
+/// Refuses a file in which something stands that is not of its making: what answers in the place of a table (views,
+/// virtual tables, an index with rows of its own), acts when one is written to (triggers), or makes of a table another.
+pub(super) fn must_be_own(connection: &Connection) -> Result<()> {
+    let mut made = connection.prepare("SELECT sql FROM sqlite_schema")?;
+    let mut made = made.query([])?;
+    while let Some(row) = made.next()? {
+        let sql = row.get_ref(0)?.as_str().unwrap_or_default();
+        let is_own = statements().any(|own| sql.strip_prefix("CREATE ") == Some(own));
+        if !is_own && !STATISTICS.contains(&sql) {
+            return Err(broken(format!("`{sql}` is not of its making")));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a file whose indexes do not lead to the rows that are there.
+pub(super) fn must_lead_to_rows(connection: &Connection) -> Result<()> {
+    for table in INDEXED {
+        let asked = format!("PRAGMA integrity_check({table})");
+        let found: String = connection.query_row(&asked, [], |row| row.get(0))?;
+        if found != "ok" {
+            return Err(Fault::Row {
+                row: format!("an index of `{table}`"),
+                message: found,
+            });
+        }
+    }
+    Ok(())
+}
+
+fn broken(message: String) -> Fault {
+    Fault::Row {
+        row: "the schema".to_owned(),
+        message,
+    }
+}
