@@ -104,8 +104,15 @@ impl Time {
 
     /// Returns RFC 3339 in UTC to the microsecond; such texts compare as their moments do.
     pub fn precise(self) -> String {
-        if let Some(text) = self.written_out() {
-            return text;
+        let mut text = String::new();
+        self.push_precise(&mut text);
+        text
+    }
+
+    /// Writes the same behind a text.
+    pub(crate) fn push_precise(self, text: &mut String) {
+        if let Some(digits) = self.written_out() {
+            return text.push_str(std::str::from_utf8(&digits).unwrap_or_default());
         }
         let beyond = if self.0 < 0 {
             jiff::Timestamp::MIN
@@ -113,11 +120,11 @@ impl Time {
             jiff::Timestamp::MAX
         };
         let time = jiff::Timestamp::from_microsecond(self.0).unwrap_or(beyond);
-        format!("{time:.6}")
+        text.push_str(&format!("{time:.6}"));
     }
 
     /// Writes the years that have four digits; tables hold several times a row.
-    fn written_out(self) -> Option<String> {
+    fn written_out(self) -> Option<[u8; 27]> {
         const DAY: i64 = 86_400_000_000;
         let (day, rest) = (self.0.div_euclid(DAY), self.0.rem_euclid(DAY));
         // Years begin in March, so that the day that comes and goes is the last one; eras have 400 of them.
@@ -155,7 +162,7 @@ impl Time {
                 number /= 10;
             }
         }
-        String::from_utf8(text.to_vec()).ok()
+        Some(text)
     }
 
     /// Returns RFC 3339 in UTC to the millisecond.

@@ -18,6 +18,16 @@ pub struct Phase {
     pub index: u64,
 }
 
+impl Phase {
+    /// Returns the place after it.
+    pub fn next(self) -> Self {
+        Self {
+            index: self.index.saturating_add(1),
+            ..self
+        }
+    }
+}
+
 /// A task of the frame, and what it is for; nothing if it is neither drawn nor a pilot.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Framed {

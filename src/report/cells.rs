@@ -4,8 +4,6 @@
 //! apostrophe before it, and so does a text that begins with one: whoever reads the table back takes one
 //! apostrophe away from the texts that begin with it.
 
-use std::io::{self, Write};
-
 use serde_json::Value;
 
 use crate::protocol::model::OutcomeKind;
@@ -16,98 +14,102 @@ const MILLIONTHS: usize = 6;
 /// How many places lie between milliseconds, which outcomes are in, and seconds.
 const THOUSANDTHS: usize = 3;
 
-/// Writes a table cell by cell.
-pub struct Cells<W: Write> {
-    out: csv::Writer<W>,
+/// Writes rows of a table cell by cell, as RFC 4180 has them but for the end of a line, which is a line feed.
+///
+/// Not through a library: nearly all cells are words and numbers of ours, and need not be looked at byte by byte.
+pub struct Cells {
+    out: String,
     columns: usize,
     filled: usize,
-    text: String,
 }
 
-impl<W: Write> Cells<W> {
+impl Cells {
     /// Starts some rows of a table that has so many columns.
-    pub(super) fn new(out: W, columns: usize) -> Self {
-        let mut builder = csv::WriterBuilder::new();
-        builder
-            .terminator(csv::Terminator::Any(b'\n'))
-            .buffer_capacity(1 << 16);
+    pub(super) fn new(columns: usize) -> Self {
         Self {
-            out: builder.from_writer(out),
+            out: String::new(),
             columns,
             filled: 0,
-            text: String::new(),
         }
     }
 
     /// Writes the names of the columns.
-    pub(super) fn header<'n>(
-        &mut self,
-        names: impl IntoIterator<Item = &'n str>,
-    ) -> io::Result<()> {
+    pub(super) fn header<'n>(&mut self, names: impl IntoIterator<Item = &'n str>) {
         for name in names {
-            self.plain(name)?;
+            self.text(Some(name));
         }
-        self.end()
+        self.end();
     }
 
     /// Ends a row; what was left out is empty.
-    pub(super) fn end(&mut self) -> io::Result<()> {
+    pub(super) fn end(&mut self) {
         while self.filled < self.columns {
-            self.plain("")?;
+            self.unknown();
         }
         self.filled = 0;
-        Ok(self.out.write_record(None::<&[u8]>)?)
+        self.out.push('\n');
     }
 
-    /// Returns where the rows were written to.
-    pub fn finish(self) -> io::Result<W> {
-        let out = self.out.into_inner();
-        out.map_err(|error| error.into_error())
+    /// Returns what was written.
+    pub fn finish(self) -> String {
+        self.out
+    }
+
+    /// Begins a cell, and returns where it goes on.
+    fn cell(&mut self) -> &mut String {
+        if self.filled > 0 {
+            self.out.push(',');
+        }
+        self.filled += 1;
+        &mut self.out
     }
 
     /// Writes a cell that holds a word or number of ours.
-    pub(super) fn plain(&mut self, text: &str) -> io::Result<()> {
-        self.filled += 1;
-        Ok(self.out.write_field(text)?)
+    pub(super) fn plain(&mut self, text: &str) {
+        self.cell().push_str(text);
     }
 
     /// Writes a cell whose value is not known.
-    pub(super) fn unknown(&mut self) -> io::Result<()> {
+    pub(super) fn unknown(&mut self) {
         self.plain("")
     }
 
     /// Writes a text that somebody chose.
-    pub(super) fn text(&mut self, text: Option<&str>) -> io::Result<()> {
+    pub(super) fn text(&mut self, text: Option<&str>) {
+        let cell = self.cell();
         let text = text.unwrap_or_default();
-        if !needs_apostrophe(text) {
-            return self.plain(text);
+        let apostrophe = if needs_apostrophe(text) { "'" } else { "" };
+        let is_quoted = text.contains([',', '"', '\n', '\r']);
+        let quote = if is_quoted { "\"" } else { "" };
+        cell.push_str(quote);
+        cell.push_str(apostrophe);
+        for (place, part) in text.split('"').enumerate() {
+            if place > 0 {
+                cell.push_str("\"\"");
+            }
+            cell.push_str(part);
         }
-        self.composed(|cell| {
-            cell.push('\'');
-            cell.push_str(text);
-        })
+        cell.push_str(quote);
     }
 
     /// Writes a whole number.
-    pub(super) fn number(&mut self, number: Option<u64>) -> io::Result<()> {
-        self.composed(|cell| {
-            if let Some(number) = number {
-                push_number(cell, number);
-            }
-        })
+    pub(super) fn number(&mut self, number: Option<u64>) {
+        let cell = self.cell();
+        if let Some(number) = number {
+            push_number(cell, number);
+        }
     }
 
     /// Writes a whole number with a sign.
-    pub(super) fn signed(&mut self, number: Option<i32>) -> io::Result<()> {
-        self.composed(|cell| {
-            if let Some(number) = number {
-                push_decimal(cell, i64::from(number), 0);
-            }
-        })
+    pub(super) fn signed(&mut self, number: Option<i32>) {
+        let cell = self.cell();
+        if let Some(number) = number {
+            push_decimal(cell, i64::from(number), 0);
+        }
     }
 
     /// Writes 1 for yes and 0 for no.
-    pub(super) fn flag(&mut self, flag: Option<bool>) -> io::Result<()> {
+    pub(super) fn flag(&mut self, flag: Option<bool>) {
         self.plain(match flag {
             Some(true) => "1",
             Some(false) => "0",
@@ -116,38 +118,40 @@ impl<W: Write> Cells<W> {
     }
 
     /// Writes a moment: RFC 3339 in UTC, to the microsecond.
-    pub(super) fn time(&mut self, time: Option<Time>) -> io::Result<()> {
-        match time {
-            Some(time) => self.plain(&time.precise()),
-            None => self.unknown(),
+    pub(super) fn time(&mut self, time: Option<Time>) {
+        let cell = self.cell();
+        if let Some(time) = time {
+            time.push_precise(cell);
         }
     }
 
     /// Writes a duration in seconds.
-    pub(super) fn seconds(&mut self, micros: Option<Micros>) -> io::Result<()> {
+    pub(super) fn seconds(&mut self, micros: Option<Micros>) {
         self.millionths(micros.map(|micros| micros.0))
     }
 
     /// Writes an amount in dollars.
-    pub(super) fn dollars(&mut self, money: Option<Money>) -> io::Result<()> {
+    pub(super) fn dollars(&mut self, money: Option<Money>) {
         self.millionths(money.map(|money| money.0))
     }
 
-    fn millionths(&mut self, millionths: Option<u64>) -> io::Result<()> {
-        let millionths = millionths.map(|most| i64::try_from(most).unwrap_or(i64::MAX));
-        self.composed(|cell| {
-            if let Some(millionths) = millionths {
-                push_decimal(cell, millionths, MILLIONTHS);
-            }
-        })
+    fn millionths(&mut self, millionths: Option<u64>) {
+        let cell = self.cell();
+        if let Some(millionths) = millionths {
+            push_decimal(
+                cell,
+                i64::try_from(millionths).unwrap_or(i64::MAX),
+                MILLIONTHS,
+            );
+        }
     }
 
     /// Writes an outcome: 1 or 0, dollars, seconds, or the number as it is.
-    pub(super) fn outcome(&mut self, kind: OutcomeKind, value: &Value) -> io::Result<()> {
+    pub(super) fn outcome(&mut self, kind: OutcomeKind, value: &Value) {
         match (kind, value) {
             (OutcomeKind::Binary, Value::Bool(flag)) => self.flag(Some(*flag)),
             (OutcomeKind::Money, Value::Number(number)) => match number.as_i64() {
-                Some(micros) => self.composed(|cell| push_decimal(cell, micros, MILLIONTHS)),
+                Some(micros) => push_decimal(self.cell(), micros, MILLIONTHS),
                 None => self.plain(&shifted(&number.to_string(), MILLIONTHS)),
             },
             (OutcomeKind::Duration, Value::Number(number)) => {
@@ -156,15 +160,6 @@ impl<W: Write> Cells<W> {
             (OutcomeKind::Number, Value::Number(number)) => self.plain(&number.to_string()),
             _ => self.unknown(),
         }
-    }
-
-    fn composed(&mut self, compose: impl FnOnce(&mut String)) -> io::Result<()> {
-        let mut cell = std::mem::take(&mut self.text);
-        cell.clear();
-        compose(&mut cell);
-        let written = self.plain(&cell);
-        self.text = cell;
-        written
     }
 }
 
@@ -189,18 +184,20 @@ fn needs_apostrophe(text: &str) -> bool {
 }
 
 fn push_number(cell: &mut String, number: u64) {
-    let mut digits = [0; 20];
-    let mut rest = number;
-    let mut at = digits.len();
-    loop {
+    push_digits(cell, number, 1);
+}
+
+/// Writes a number, with zeros before it where it has fewer digits.
+fn push_digits(cell: &mut String, number: u64, width: usize) {
+    let mut digits = [b'0'; 20];
+    let (mut rest, mut at) = (number, digits.len());
+    while rest > 0 {
         at -= 1;
         digits[at] = b'0' + u8::try_from(rest % 10).unwrap_or_default();
         rest /= 10;
-        if rest == 0 {
-            break;
-        }
     }
-    cell.extend(digits[at..].iter().map(|digit| char::from(*digit)));
+    let first = at.min(digits.len() - width);
+    cell.push_str(std::str::from_utf8(&digits[first..]).unwrap_or_default());
 }
 
 /// Writes a number that was multiplied by a power of ten, without zeros that say nothing.
@@ -208,13 +205,13 @@ fn push_decimal(cell: &mut String, number: i64, places: usize) {
     if number < 0 {
         cell.push('-');
     }
-    let digits = format!("{:0>width$}", number.unsigned_abs(), width = places + 1);
-    let (whole, fraction) = digits.split_at(digits.len() - places);
-    cell.push_str(whole);
-    let fraction = fraction.trim_end_matches('0');
-    if !fraction.is_empty() {
+    let one = (0..places).fold(1, |one: u64, _| one * 10);
+    let number = number.unsigned_abs();
+    push_number(cell, number / one);
+    if !number.is_multiple_of(one) {
         cell.push('.');
-        cell.push_str(fraction);
+        push_digits(cell, number % one, places);
+        cell.truncate(cell.trim_end_matches('0').len());
     }
 }
 
@@ -245,11 +242,11 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn written(write: impl FnOnce(&mut Cells<Vec<u8>>) -> io::Result<()>) -> String {
-        let mut cells = Cells::new(Vec::new(), 1);
-        write(&mut cells).unwrap();
-        cells.end().unwrap();
-        String::from_utf8(cells.finish().unwrap()).unwrap()
+    fn written(write: impl FnOnce(&mut Cells)) -> String {
+        let mut cells = Cells::new(1);
+        write(&mut cells);
+        cells.end();
+        cells.finish()
     }
 
     #[test]
@@ -308,8 +305,8 @@ mod tests {
             (OutcomeKind::Number, json!(-3), "-3\n"),
             (OutcomeKind::Number, json!(0.1), "0.1\n"),
             (OutcomeKind::Binary, json!(true), "1\n"),
-            (OutcomeKind::Binary, json!(null), "\"\"\n"),
-            (OutcomeKind::Money, json!(null), "\"\"\n"),
+            (OutcomeKind::Binary, json!(null), "\n"),
+            (OutcomeKind::Money, json!(null), "\n"),
         ] {
             assert_eq!(outcome(kind, value.clone()), cell, "{value}");
         }

@@ -4,8 +4,6 @@
 //! is called as one of those columns stands there; one that is called as another column is
 //! `outcomes.<id>`.
 
-use std::io::{self, Write};
-
 pub use super::cells::Cells;
 use super::slots::Became;
 use super::told::{By, Told};
@@ -133,17 +131,16 @@ impl<'a> Own<'a> {
         }
     }
 
-    fn write<W: Write>(&self, cells: &mut Cells<W>, run: &Told<'_>) -> io::Result<()> {
+    fn write(&self, cells: &mut Cells, run: &Told<'_>) {
         for measure in &self.measures {
-            cells.outcome(measure.kind, run.value(measure.id))?;
+            cells.outcome(measure.kind, run.value(measure.id));
         }
-        Ok(())
     }
 }
 
-fn header(columns: &[&str]) -> io::Result<Vec<u8>> {
-    let mut cells = Cells::new(Vec::new(), columns.len());
-    cells.header(columns.iter().copied())?;
+fn header(columns: &[&str]) -> String {
+    let mut cells = Cells::new(columns.len());
+    cells.header(columns.iter().copied());
     cells.finish()
 }
 
@@ -178,68 +175,59 @@ impl<'a> SlotTable<'a> {
     }
 
     /// Returns the names of the columns as they are written.
-    pub fn header(&self) -> io::Result<Vec<u8>> {
+    pub fn header(&self) -> String {
         header(&self.columns())
     }
 
     /// Starts some rows.
-    pub fn rows(&self) -> Cells<Vec<u8>> {
-        Cells::new(Vec::new(), self.columns().len())
+    pub fn rows(&self) -> Cells {
+        Cells::new(self.columns().len())
     }
 
     /// Writes a slot, what became of it, and its run where one is known.
-    pub fn row<W: Write>(
-        &self,
-        cells: &mut Cells<W>,
-        slot: &Slot,
-        became: Became,
-        run: Option<&Told<'_>>,
-    ) -> io::Result<()> {
+    pub fn row(&self, cells: &mut Cells, slot: &Slot, became: Became, run: Option<&Told<'_>>) {
         let place = |index: u64| usize::try_from(index).unwrap_or(usize::MAX);
         let task = self.tasks.get(place(slot.task));
-        cells.text(task.map(|task| task.id.as_str()))?;
-        cells.text(task.and_then(|task| task.cluster.as_deref()))?;
-        cells.text(self.arms.get(place(slot.arm)).copied())?;
-        cells.number(Some(slot.repeat + 1))?;
-        cells.number(Some(slot.task + 1))?;
-        cells.plain(became.status())?;
+        cells.text(task.map(|task| task.id.as_str()));
+        cells.text(task.and_then(|task| task.cluster.as_deref()));
+        cells.text(self.arms.get(place(slot.arm)).copied());
+        cells.number(Some(slot.repeat + 1));
+        cells.number(Some(slot.task + 1));
+        cells.plain(became.status());
         cells.plain(
             became
                 .reason()
                 .or(run.and_then(Told::reason))
                 .unwrap_or_default(),
-        )?;
+        );
         let Some(run) = run.filter(|_| became.run().is_some()) else {
             return cells.end();
         };
-        self.measure(cells, run)?;
-        cells.time(Some(run.started_at))?;
-        cells.time(run.ended_at)?;
+        self.measure(cells, run);
+        cells.time(Some(run.started_at));
+        cells.time(run.ended_at);
         if !self.sealed {
-            self.own.write(cells, run)?;
+            self.own.write(cells, run);
         }
         cells.end()
     }
 
-    fn measure<W: Write>(&self, cells: &mut Cells<W>, run: &Told<'_>) -> io::Result<()> {
+    fn measure(&self, cells: &mut Cells, run: &Told<'_>) {
         let sealed = self.sealed;
         for (name, measure) in MEASURED.into_iter().zip(self.measured) {
             match (measure, name) {
-                (Some(measure), _) if !sealed => {
-                    cells.outcome(measure.kind, run.value(measure.id))?
-                }
+                (Some(measure), _) if !sealed => cells.outcome(measure.kind, run.value(measure.id)),
                 (None, "false_claim") if !sealed => {
                     let [resolved, claimed, ..] = self.measured;
-                    cells.flag(false_claim(run, resolved, claimed))?;
+                    cells.flag(false_claim(run, resolved, claimed));
                 }
-                (None, "cost_usd") => cells.dollars(run.cost.known())?,
+                (None, "cost_usd") => cells.dollars(run.cost.known()),
                 (None, "duration_s") => {
-                    cells.seconds(run.ending.as_ref().and_then(|ending| ending.wall))?;
+                    cells.seconds(run.ending.as_ref().and_then(|ending| ending.wall));
                 }
-                _ => cells.unknown()?,
+                _ => cells.unknown(),
             }
         }
-        Ok(())
     }
 }
 
@@ -290,84 +278,84 @@ impl<'a> RunTable<'a> {
     }
 
     /// Returns the names of the columns as they are written.
-    pub fn header(&self) -> io::Result<Vec<u8>> {
+    pub fn header(&self) -> String {
         header(&self.columns())
     }
 
     /// Starts some rows.
-    pub fn rows(&self) -> Cells<Vec<u8>> {
-        Cells::new(Vec::new(), self.columns().len())
+    pub fn rows(&self) -> Cells {
+        Cells::new(self.columns().len())
     }
 
     /// Writes a run.
-    pub fn row<W: Write>(&self, cells: &mut Cells<W>, run: &Told<'_>) -> io::Result<()> {
-        self.place(cells, run)?;
-        self.course(cells, run)?;
+    pub fn row(&self, cells: &mut Cells, run: &Told<'_>) {
+        self.place(cells, run);
+        self.course(cells, run);
         if !self.sealed {
-            self.observed(cells, run)?;
-            self.own.write(cells, run)?;
+            self.observed(cells, run);
+            self.own.write(cells, run);
         }
         cells.end()
     }
 
     /// Writes which run it is and where it stands in the plan, counted from 1 as `plan` prints it.
-    fn place<W: Write>(&self, cells: &mut Cells<W>, run: &Told<'_>) -> io::Result<()> {
+    fn place(&self, cells: &mut Cells, run: &Told<'_>) {
         let place = run.place;
         let of_plan = place.filter(|place| place.lane.is_registered());
-        cells.number(Some(run.run.0))?;
+        cells.number(Some(run.run.0));
         cells.plain(match (place, of_plan) {
             (None, _) => "control",
             (_, Some(_)) => "confirmatory",
             (_, None) => "pilot",
-        })?;
+        });
         let draft = place.filter(|place| !place.lane.is_registered());
-        cells.number(draft.map(|place| place.lane.draft))?;
-        cells.text(Some(&run.task))?;
-        cells.text(Some(&run.arm))?;
+        cells.number(draft.map(|place| place.lane.draft));
+        cells.text(Some(&run.task));
+        cells.text(Some(&run.arm));
         let stages = self.protocol.map(|protocol| &protocol.stages);
         let stage = stages
             .zip(place)
             .and_then(|(stages, place)| stages.get(place.stage));
-        cells.text(stage.map(|stage| stage.id.as_str()))?;
-        cells.number(of_plan.map(|place| place.block + 1))?;
-        cells.number(place.map(|place| place.position + 1))?;
-        cells.number(place.map(|place| place.repeat))?;
-        cells.number(place.map(|place| place.turn))?;
+        cells.text(stage.map(|stage| stage.id.as_str()));
+        cells.number(of_plan.map(|place| place.block + 1));
+        cells.number(place.map(|place| place.position + 1));
+        cells.number(place.map(|place| place.repeat));
+        cells.number(place.map(|place| place.turn));
         cells.number(place.map(|place| u64::from(place.attempt)))
     }
 
     /// Writes what everybody may see of a run.
-    fn course<W: Write>(&self, cells: &mut Cells<W>, run: &Told<'_>) -> io::Result<()> {
-        cells.plain(run.state.text())?;
-        cells.plain(run.cause.map(|cause| cause.text()).unwrap_or_default())?;
-        cells.text(run.note.as_ref().map(|note| &*note.0))?;
+    fn course(&self, cells: &mut Cells, run: &Told<'_>) {
+        cells.plain(run.state.text());
+        cells.plain(run.cause.map(|cause| cause.text()).unwrap_or_default());
+        cells.text(run.note.as_ref().map(|note| &*note.0));
         match &run.executed {
             By::Here => {
-                cells.plain("here")?;
-                cells.unknown()?;
+                cells.plain("here");
+                cells.unknown();
             }
             By::Elsewhere(reference) => {
-                cells.plain("elsewhere")?;
-                cells.text(reference.as_ref().map(|reference| &*reference.0))?;
+                cells.plain("elsewhere");
+                cells.text(reference.as_ref().map(|reference| &*reference.0));
             }
         }
-        cells.number(run.seed.map(u64::from))?;
-        cells.time(Some(run.started_at))?;
-        cells.time(run.ended_at)?;
-        cells.time(run.closed_at)?;
+        cells.number(run.seed.map(u64::from));
+        cells.time(Some(run.started_at));
+        cells.time(run.ended_at);
+        cells.time(run.closed_at);
         let ending = run.ending.as_ref();
-        cells.seconds(ending.and_then(|ending| ending.wall))?;
-        cells.flag(ending.map(|ending| ending.timed_out))?;
-        cells.flag(run.error_stop)?;
-        cells.dollars(run.cost.known())?;
+        cells.seconds(ending.and_then(|ending| ending.wall));
+        cells.flag(ending.map(|ending| ending.timed_out));
+        cells.flag(run.error_stop);
+        cells.dollars(run.cost.known());
         cells.flag(run.checkpoint)
     }
 
     /// Writes what is sealed of how a run ended.
-    fn observed<W: Write>(&self, cells: &mut Cells<W>, run: &Told<'_>) -> io::Result<()> {
+    fn observed(&self, cells: &mut Cells, run: &Told<'_>) {
         let execution = run.execution.as_ref();
-        cells.signed(execution.and_then(|execution| execution.exit))?;
-        cells.signed(execution.and_then(|execution| execution.signal))?;
+        cells.signed(execution.and_then(|execution| execution.exit));
+        cells.signed(execution.and_then(|execution| execution.signal));
         let cpu = execution.and_then(|execution| execution.cpu_ms);
         cells.seconds(cpu.map(|millis| Micros(millis.saturating_mul(1000))))
     }

@@ -201,11 +201,11 @@ fn load(connection: &Connection, slice: &mut Slice, missing: Missing) -> Result<
         found |= fact.is_some();
         slice.facts.insert(key, fact);
     }
-    for key in missing.tasks {
-        let task = frames::framed(connection, slice.standing.draft, &key)?;
+    let draft = slice.standing.draft;
+    frames::each_framed(connection, draft, &missing.tasks, |key, task| {
         found |= task.is_some();
-        slice.tasks.insert(key, task);
-    }
+        slice.tasks.insert(key.clone(), task);
+    })?;
     for (span, side) in missing.spans {
         let beside = rows::span_beside(connection, span, side)?;
         found |= beside.is_some();
@@ -249,30 +249,38 @@ pub(super) fn save_draft(
 pub(super) fn each_row(
     connection: &Connection,
     derived: &Derived,
-    mut each: impl FnMut(Row) + Send,
+    mut each: impl FnMut(&Row) + Send,
 ) -> Result<()> {
     let Changed { lanes, .. } = &derived.slice.changed;
     each_fact_of(connection, derived, FactKind::Window, |key, fact| {
         if let (FactKey::Window(window), Fact::Window(tally)) = (key, fact) {
-            each(Row::Window(window, tally));
+            each(&Row::Window(window, tally));
         }
     })?;
-    pipe::through(
+    pipe::abreast(
         |sender| {
             rows::each_lane(connection, |id, columns, facts| {
                 lanes.contains(&id) || sender.row((id, columns), Some(Kept::Saved(facts)))
             })
         },
-        |(id, columns), facts| {
-            if let Some(facts) = facts {
-                each(Row::Lane(id, rows::read_lane(id, columns, facts)?));
-            }
+        |batch| {
+            let mut read = Vec::with_capacity(batch.rows());
+            batch.each(|(id, columns), facts| {
+                if let Some(facts) = facts {
+                    read.push(Row::Lane(id, rows::read_lane(id, columns, facts)?));
+                }
+                Ok(())
+            })?;
+            Ok(read)
+        },
+        |read| {
+            read.iter().for_each(&mut each);
             Ok(())
         },
     )?;
     for id in lanes {
         if let Some(lane) = derived.slice.lane(*id) {
-            each(Row::Lane(*id, lane.clone()));
+            each(&Row::Lane(*id, lane.clone()));
         }
     }
     Ok(())

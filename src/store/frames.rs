@@ -1,7 +1,7 @@
 //! The protocol and the tasks of every draft, so that a decision reads no more of them than it needs:
 //! what is derived from the entry that opened the draft, saved with it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::Value;
@@ -97,27 +97,62 @@ pub(super) fn newest_text(connection: &Connection) -> Result<Option<String>> {
     Ok(text.optional()?)
 }
 
-/// Returns a task of a draft's frame.
-pub(super) fn framed(
+/// Hands the tasks of a draft's frame that are looked up to a function, in the order of what they are looked up by;
+/// nothing where there is no such task.
+pub(super) fn each_framed(
     connection: &Connection,
     draft: u64,
-    key: &FramedKey,
-) -> Result<Option<Framed>> {
-    const COLUMNS: &str = "SELECT fields, confirmatory, place FROM tasks WHERE draft = ?1 AND";
-    let found = match key {
-        FramedKey::Id(id) => connection
-            .prepare_cached(&format!("{COLUMNS} id = ?2"))?
-            .query_row(params![signed(draft), id], columns)
-            .optional()?,
-        FramedKey::Place(phase) => connection
-            .prepare_cached(&format!("{COLUMNS} confirmatory = ?2 AND place = ?3"))?
-            .query_row(
-                params![signed(draft), phase.confirmatory, signed(phase.index)],
-                columns,
-            )
-            .optional()?,
-    };
+    keys: &BTreeSet<FramedKey>,
+    mut each: impl FnMut(&FramedKey, Option<Framed>),
+) -> Result<()> {
+    let mut keys = keys.iter().peekable();
+    while let Some(key) = keys.next() {
+        match key {
+            FramedKey::Id(id) => each(key, of_id(connection, draft, id)?),
+            FramedKey::Place(first) => each_from(connection, draft, *first, |phase, found| {
+                let is_there = found.is_some();
+                each(&FramedKey::Place(phase), found);
+                let next = FramedKey::Place(phase.next());
+                is_there && keys.next_if(|key| **key == next).is_some()
+            })?,
+        }
+    }
+    Ok(())
+}
+
+fn of_id(connection: &Connection, draft: u64, id: &str) -> Result<Option<Framed>> {
+    let found = connection
+        .prepare_cached(
+            "SELECT fields, confirmatory, place FROM tasks WHERE draft = ?1 AND id = ?2",
+        )?
+        .query_row(params![signed(draft), id], columns)
+        .optional()?;
     found.map(framed_of).transpose()
+}
+
+/// Hands the task at a place to a function, and those at the places after it as long as it wants more.
+fn each_from(
+    connection: &Connection,
+    draft: u64,
+    first: Phase,
+    mut each: impl FnMut(Phase, Option<Framed>) -> bool,
+) -> Result<()> {
+    let mut statement = connection.prepare_cached(
+        "SELECT fields, confirmatory, place FROM tasks
+         WHERE draft = ?1 AND confirmatory = ?2 AND place >= ?3 ORDER BY place",
+    )?;
+    let from = params![signed(draft), first.confirmatory, signed(first.index)];
+    let mut rows = statement.query(from)?;
+    let mut phase = first;
+    loop {
+        let row = rows.next()?.map(columns).transpose()?;
+        let found = row.map(framed_of).transpose()?;
+        let found = found.filter(|found| found.phase == Some(phase));
+        if !each(phase, found) {
+            return Ok(());
+        }
+        phase = phase.next();
+    }
 }
 
 /// The fields of a task, whether it is drawn or a pilot, and its place there.

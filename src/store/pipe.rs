@@ -31,6 +31,11 @@ impl<T> Default for Batch<T> {
 }
 
 impl<T> Batch<T> {
+    /// Returns how many rows it has.
+    pub(super) fn rows(&self) -> usize {
+        self.ends.len()
+    }
+
     /// Hands every row to a function; stops at the first fault.
     pub(super) fn each(self, mut each: impl FnMut(T, Option<&str>) -> Result<()>) -> Result<()> {
         let Self { facts, ends } = self;

@@ -1,6 +1,6 @@
 //! A study as tables, row by row.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 
 use rusqlite::Connection;
@@ -38,10 +38,7 @@ impl Store {
         let rules = self.rules()?;
         let protocol = rules.as_ref().map(|rules| rules.protocol());
         let table = RunTable::new(protocol, sealed);
-        let header = table.header();
-        header
-            .and_then(|text| out.write_all(&text))
-            .map_err(fault)?;
+        out.write_all(table.header().as_bytes()).map_err(fault)?;
         let snapshot = self.connection.unchecked_transaction()?;
         let derived = derived(&snapshot, &mut self.cache)?;
         let written = write_rows(
@@ -49,9 +46,10 @@ impl Store {
             out,
             || table.rows(),
             |sender| derived::each_run(&snapshot, derived, |kept| Ok(sender.row((), Some(kept)))),
-            |cells, (), run| match run {
-                Some(run) => table.row(cells, run),
-                None => Ok(()),
+            |cells, (), run| {
+                if let Some(run) = run {
+                    table.row(cells, run);
+                }
             },
         )?;
         out.flush().map_err(fault)?;
@@ -79,9 +77,7 @@ impl Store {
         let protocol = rules.as_ref().map(|rules| rules.protocol());
         let Some(rules) = rules.as_ref().filter(|_| is_registered) else {
             let header = SlotTable::new(protocol, Vec::new(), sealed).header();
-            header
-                .and_then(|text| out.write_all(&text))
-                .map_err(fault)?;
+            out.write_all(header.as_bytes()).map_err(fault)?;
             return out.flush().map(|()| 0).map_err(fault);
         };
         let written = self.with_slots(
@@ -89,17 +85,14 @@ impl Store {
             |slice, plan| tables::tasks(rules, slice, plan),
             |tasks, slots| {
                 let table = SlotTable::new(protocol, tasks, sealed);
-                let header = table.header();
-                header
-                    .and_then(|text| out.write_all(&text))
-                    .map_err(fault)?;
+                out.write_all(table.header().as_bytes()).map_err(fault)?;
                 write_rows(
                     &path,
                     out,
                     || table.rows(),
                     |sender| slots.each_kept(sender),
                     |cells, (slot, became), run| {
-                        table.row(cells, &slot, became.told(&slot, run), run)
+                        table.row(cells, &slot, became.told(&slot, run), run);
                     },
                 )
             },
@@ -167,7 +160,7 @@ impl Store {
             (plan, said)
         })?;
         let mut slots = Slots::new(rules, &plan);
-        derived::each_row(&snapshot, derived, |row: Row| slots.add(&row))?;
+        derived::each_row(&snapshot, derived, |row: &Row| slots.add(row))?;
         let sought = slots.sought();
         pipe::through(
             |sender| match sought {
@@ -218,9 +211,9 @@ impl KeptSlots<'_> {
 fn write_rows<T: Send>(
     path: &Path,
     out: &mut (impl Write + Send),
-    begin: impl Fn() -> Cells<Vec<u8>> + Sync,
+    begin: impl Fn() -> Cells + Sync,
     take: impl FnOnce(&mut Sender<'_, T>) -> Result<()>,
-    row: impl Fn(&mut Cells<Vec<u8>>, T, Option<&Told<'_>>) -> io::Result<()> + Sync,
+    row: impl Fn(&mut Cells, T, Option<&Told<'_>>) + Sync,
 ) -> Result<u64> {
     let fault = |source| Fault::file(path, source);
     let mut written = 0;
@@ -230,13 +223,14 @@ fn write_rows<T: Send>(
             let (mut cells, mut count) = (begin(), 0);
             batch.each(|what, facts| {
                 count += 1;
-                row(&mut cells, what, read_told(facts)?.as_ref()).map_err(fault)
+                row(&mut cells, what, read_told(facts)?.as_ref());
+                Ok(())
             })?;
-            Ok((count, cells.finish().map_err(fault)?))
+            Ok((count, cells.finish()))
         },
         |(count, text)| {
             written += count;
-            out.write_all(text).map_err(fault)
+            out.write_all(text.as_bytes()).map_err(fault)
         },
     )?;
     Ok(written)
