@@ -74,8 +74,8 @@ pub struct TaskCells {
     cluster: Option<String>,
 }
 
-/// Returns the tasks of a plan, in its order.
-pub fn tasks(rules: &Rules, slice: &Slice, plan: &Plan) -> Vec<TaskCells> {
+/// Returns the tasks of a plan, in its order; the ids of those at its begin may be known.
+pub fn tasks(rules: &Rules, slice: &Slice, plan: &Plan, known: &[String]) -> Vec<TaskCells> {
     let analysis = rules.protocol().analysis.as_ref();
     let field = analysis.and_then(|analysis| analysis.cluster.field());
     let hole = field.map(|field| format!("task.{field}"));
@@ -84,7 +84,11 @@ pub fn tasks(rules: &Rules, slice: &Slice, plan: &Plan) -> Vec<TaskCells> {
             confirmatory: true,
             index,
         };
-        let id = rules.task_at(slice, phase).unwrap_or_default();
+        let known = usize::try_from(index)
+            .ok()
+            .and_then(|index| known.get(index));
+        let id = known.cloned().or_else(|| rules.task_at(slice, phase));
+        let id = id.unwrap_or_default();
         let task = hole.as_ref().and_then(|_| rules.task_in(slice, &id));
         let cluster = task.zip(hole.as_deref());
         TaskCells {

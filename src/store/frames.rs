@@ -97,6 +97,14 @@ pub(super) fn newest_text(connection: &Connection) -> Result<Option<String>> {
     Ok(text.optional()?)
 }
 
+/// Returns the ids of the tasks that a draft draws, in the order of the draw.
+pub(super) fn drawn(connection: &Connection, draft: u64) -> Result<Vec<String>> {
+    let mut statement = connection
+        .prepare("SELECT id FROM tasks WHERE draft = ?1 AND confirmatory = 1 ORDER BY place")?;
+    let ids = statement.query_map([signed(draft)], |row| row.get(0))?;
+    Ok(ids.collect::<rusqlite::Result<_>>()?)
+}
+
 /// Hands the tasks of a draft's frame that are looked up to a function, in the order of what they are looked up by;
 /// nothing where there is no such task.
 pub(super) fn each_framed(

@@ -7,7 +7,7 @@ use rusqlite::Connection;
 
 use super::derived::Derived;
 use super::pipe::Sender;
-use super::{Fault, Result, Store, derived, pipe, rows};
+use super::{Fault, Result, Store, derived, frames, pipe, rows};
 use crate::analysis::registered::observed::Observed;
 use crate::engine::rules::Rules;
 use crate::engine::slice::{Row, Slice};
@@ -72,17 +72,22 @@ impl Store {
     fn export_slots(&mut self, out: &mut (impl Write + Send), sealed: bool) -> Result<u64> {
         let path = self.path.clone();
         let fault = |source| Fault::file(&path, source);
-        let is_registered = self.standing()?.registered.is_some();
+        let standing = self.standing()?;
         let rules = self.rules()?;
         let protocol = rules.as_ref().map(|rules| rules.protocol());
+        let is_registered = standing.registered.is_some();
         let Some(rules) = rules.as_ref().filter(|_| is_registered) else {
             let header = SlotTable::new(protocol, Vec::new(), sealed).header();
             out.write_all(header.as_bytes()).map_err(fault)?;
             return out.flush().map(|()| 0).map_err(fault);
         };
+        let known = match rules.is_open() || rules.grows() {
+            true => Vec::new(),
+            false => frames::drawn(&self.connection, standing.draft)?,
+        };
         let written = self.with_slots(
             rules,
-            |slice, plan| tables::tasks(rules, slice, plan),
+            |slice, plan| tables::tasks(rules, slice, plan, &known),
             |tasks, slots| {
                 let table = SlotTable::new(protocol, tasks, sealed);
                 out.write_all(table.header().as_bytes()).map_err(fault)?;
