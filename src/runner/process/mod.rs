@@ -32,7 +32,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 pub use capture::{CaptureFault, Captured};
-pub(super) use group::{Group, exit_of, signal_with_group};
+#[cfg(target_os = "linux")]
+pub(super) use group::signal_with_group;
+pub(super) use group::{Group, exit_of};
 #[cfg(target_os = "linux")]
 pub(super) use identity::boot_id;
 pub use identity::{Orphan, ProcessIdentity, end_orphan};
@@ -40,7 +42,9 @@ pub use interrupt::Interrupt;
 pub use program::{SpawnFault, must_exist};
 pub(super) use program::{explain, prepare};
 pub use steps::{Phase, Step};
-pub(super) use watch::{Body, Hand, Pipes, Status, Usage, await_readable, watch};
+#[cfg(target_os = "linux")]
+pub(super) use watch::{Body, Status};
+pub(super) use watch::{Hand, Pipes, Usage, await_readable, watch};
 
 /// Describes one command, completely: nothing is taken from the runner's own surroundings.
 #[derive(Debug, Clone, Copy)]

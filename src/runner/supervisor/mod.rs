@@ -64,6 +64,7 @@ pub use tier::{ALL, Tier, Tiers, Unavailable, word};
 /// The hidden verb of a supervisor.
 const SUPERVISE: &str = "__supervise";
 /// The hidden verb of the process that supervisors are forked from.
+#[cfg(target_os = "linux")]
 const ZYGOTE: &str = "__supervisors";
 
 /// Does what a hidden verb says, if that is one.
@@ -77,9 +78,13 @@ pub fn main(verb: &OsStr) -> Option<ExitCode> {
 }
 
 /// Ends everything in the control group of a run and removes it; one that is gone is fine.
+#[cfg(target_os = "linux")]
 pub(in crate::runner) fn end_cgroup(path: &Path) -> io::Result<()> {
-    #[cfg(target_os = "linux")]
-    return cgroup::end(path);
-    #[cfg(not(target_os = "linux"))]
-    Ok(drop(path))
+    cgroup::end(path)
+}
+
+/// Does nothing where the system has no control groups.
+#[cfg(not(target_os = "linux"))]
+pub(in crate::runner) fn end_cgroup(_path: &Path) -> io::Result<()> {
+    Ok(())
 }

@@ -116,6 +116,7 @@ impl Order {
         }
     }
 
+    #[cfg(target_os = "linux")]
     pub(super) fn cgroup(&self) -> Option<&Path> {
         self.cgroup.as_ref().map(OsText::as_path)
     }

@@ -4,7 +4,6 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 #[cfg(target_os = "linux")]
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -23,7 +22,7 @@ use crate::runner::process::{ProcessIdentity, exit_of};
 /// Returns this very program with a hidden verb, also when its file has been replaced by now.
 pub(super) fn this_program(verb: &str) -> Command {
     #[cfg(target_os = "linux")]
-    let program = PathBuf::from("/proc/self/exe");
+    let program = std::path::PathBuf::from("/proc/self/exe");
     #[cfg(not(target_os = "linux"))]
     let program = std::env::current_exe().unwrap_or_default();
     let mut command = Command::new(program);
@@ -62,11 +61,14 @@ impl Supervisors {
     }
 
     /// Returns a supervisor that has no order yet.
+    #[cfg(target_os = "linux")]
     pub(in crate::runner) fn spare(&self, coming: Coming) -> io::Result<Spare> {
-        #[cfg(target_os = "linux")]
-        if let Some(forked) = self.forked(coming.0) {
-            return forked;
-        }
+        self.forked(coming.0).unwrap_or_else(Spare::start)
+    }
+
+    /// Returns a supervisor that has no order yet.
+    #[cfg(not(target_os = "linux"))]
+    pub(in crate::runner) fn spare(&self, _coming: Coming) -> io::Result<Spare> {
         Spare::start()
     }
 
