@@ -2,7 +2,7 @@
 
 use super::slots::Became;
 use super::tally::control_totals;
-use super::told::Told;
+use super::told::{Occupant, Told};
 use crate::analysis::registered::answer::Exposure;
 use crate::analysis::registered::observed::{ControlVerdicts, Fate, Slot, Taken, Task, number};
 use crate::engine::looks;
@@ -50,7 +50,7 @@ pub fn slot(
     protocol: &Protocol,
     slot: &plan::Slot,
     became: Became,
-    run: Option<&Told<'_>>,
+    run: Option<&Occupant<'_>>,
 ) -> Slot {
     let place = |index: u64| usize::try_from(index).unwrap_or(usize::MAX);
     let speaks = run.filter(|_| became.run().is_some());
@@ -67,7 +67,7 @@ pub fn slot(
             Became::Unjudged(_) | Became::Void => Fate::Unjudged,
             Became::Nothing | Became::Open(_) | Became::Waits(_) | Became::Alone(_) => Fate::Open,
         },
-        reason: became.reason().or(run.and_then(Told::reason)),
+        reason: became.reason().or(run.and_then(Occupant::reason)),
         values: outcomes
             .map(|outcome| value(&outcome.id, outcome.kind))
             .collect(),

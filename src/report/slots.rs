@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use super::seats::{At, Seats};
 use super::tally::VOID;
-use super::told::Told;
+use super::told::Occupant;
 use crate::engine::attempts::Fate;
 use crate::engine::rules::Rules;
 use crate::engine::slice::{Lane, Row, Seated, State};
@@ -35,11 +35,11 @@ pub enum Became {
 
 impl Became {
     /// Returns what became of a slot, given the run that stands there last.
-    pub fn told(self, slot: &Slot, run: Option<&Told<'_>>) -> Self {
+    pub fn told(self, slot: &Slot, run: Option<&Occupant<'_>>) -> Self {
         let Self::Alone(alone) = self else {
             return self;
         };
-        let is_there = |run: &&Told<'_>| {
+        let is_there = |run: &&Occupant<'_>| {
             let place = run.place.filter(|place| place.lane.is_registered());
             place.is_some_and(|place| place.position == slot.position) && run.state != State::Void
         };

@@ -6,7 +6,7 @@
 
 pub use super::cells::Cells;
 use super::slots::Became;
-use super::told::{By, Told};
+use super::told::{By, Occupant, Told, Values};
 use crate::engine::frame::Phase;
 use crate::engine::rules::Rules;
 use crate::engine::slice::Slice;
@@ -135,9 +135,9 @@ impl<'a> Own<'a> {
         }
     }
 
-    fn write(&self, cells: &mut Cells, run: &Told<'_>) {
+    fn write(&self, cells: &mut Cells, values: Option<&Values<'_>>) {
         for measure in &self.measures {
-            cells.outcome(measure.kind, run.value(measure.id));
+            cells.outcome(measure.kind, Values::one(values, measure.id));
         }
     }
 }
@@ -189,7 +189,7 @@ impl<'a> SlotTable<'a> {
     }
 
     /// Writes a slot, what became of it, and its run where one is known.
-    pub fn row(&self, cells: &mut Cells, slot: &Slot, became: Became, run: Option<&Told<'_>>) {
+    pub fn row(&self, cells: &mut Cells, slot: &Slot, became: Became, run: Option<&Occupant<'_>>) {
         let place = |index: u64| usize::try_from(index).unwrap_or(usize::MAX);
         let task = self.tasks.get(place(slot.task));
         cells.text(task.map(|task| task.id.as_str()));
@@ -201,7 +201,7 @@ impl<'a> SlotTable<'a> {
         cells.plain(
             became
                 .reason()
-                .or(run.and_then(Told::reason))
+                .or(run.and_then(Occupant::reason))
                 .unwrap_or_default(),
         );
         let Some(run) = run.filter(|_| became.run().is_some()) else {
@@ -211,12 +211,12 @@ impl<'a> SlotTable<'a> {
         cells.time(Some(run.started_at));
         cells.time(run.ended_at);
         if !self.sealed {
-            self.own.write(cells, run);
+            self.own.write(cells, run.outcomes.as_ref());
         }
         cells.end()
     }
 
-    fn measure(&self, cells: &mut Cells, run: &Told<'_>) {
+    fn measure(&self, cells: &mut Cells, run: &Occupant<'_>) {
         let sealed = self.sealed;
         for (name, measure) in MEASURED.into_iter().zip(self.measured) {
             match (measure, name) {
@@ -251,7 +251,7 @@ fn measured<'a>(protocol: &'a Protocol, name: &str) -> Option<Measure<'a>> {
 
 /// Returns whether an arm claimed what is not so; none where either is not known.
 fn false_claim(
-    run: &Told<'_>,
+    run: &Occupant<'_>,
     resolved: Option<Measure<'_>>,
     claimed: Option<Measure<'_>>,
 ) -> Option<bool> {
@@ -297,7 +297,7 @@ impl<'a> RunTable<'a> {
         self.course(cells, run);
         if !self.sealed {
             self.observed(cells, run);
-            self.own.write(cells, run);
+            self.own.write(cells, run.outcomes.as_ref());
         }
         cells.end()
     }

@@ -1,4 +1,4 @@
-//! What tables print of a run, as its row has it: texts are borrowed, and what is not printed is not kept.
+//! What is told of a run, as its row has it: texts are borrowed, and what is not asked for is not kept.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,11 +9,11 @@ use serde_json::Value;
 
 use crate::engine::budget::Cost;
 use crate::engine::command::{Cause, Ending};
-use crate::engine::event::Place;
+use crate::engine::event::{LaneId, Place};
 use crate::engine::slice::State;
 use crate::units::{RunId, Time};
 
-/// What tables print of a run.
+/// What the table of runs prints.
 #[derive(Debug, Deserialize)]
 pub struct Told<'r> {
     /// Its number.
@@ -39,7 +39,6 @@ pub struct Told<'r> {
     pub(super) execution: Option<Observed>,
     #[serde(borrow)]
     pub(super) note: Option<Text<'r>>,
-    pub(super) exposed: Option<bool>,
     #[serde(borrow)]
     pub(super) outcomes: Option<Values<'r>>,
 }
@@ -70,15 +69,34 @@ pub(super) struct Observed {
 #[derive(Debug)]
 pub(super) struct Values<'r>(Vec<(Text<'r>, Value)>);
 
-impl Told<'_> {
-    /// Returns whether the run is scored, unjudged or void.
-    pub(super) fn is_closed(&self) -> bool {
-        !matches!(self.state, State::Live | State::Ended)
-    }
+/// What is told of the run that stands last at a slot.
+#[derive(Debug, Deserialize)]
+pub struct Occupant<'r> {
+    pub(super) place: Option<Seat>,
+    pub(super) state: State,
+    pub(super) started_at: Time,
+    pub(super) ended_at: Option<Time>,
+    error_stop: Option<bool>,
+    #[serde(default)]
+    pub(super) cost: Cost,
+    pub(super) cause: Option<Cause>,
+    pub(super) ending: Option<Ending>,
+    pub(super) exposed: Option<bool>,
+    #[serde(borrow)]
+    pub(super) outcomes: Option<Values<'r>>,
+}
 
+/// Which slot a run stands at.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub(super) struct Seat {
+    pub(super) lane: LaneId,
+    pub(super) position: u64,
+}
+
+impl Occupant<'_> {
     /// Returns why the run stopped, as everybody may see; none where it ended by itself or has not ended.
     pub(super) fn reason(&self) -> Option<&'static str> {
-        if !self.is_closed() {
+        if matches!(self.state, State::Live | State::Ended) {
             return Some(self.state.text());
         }
         let timed_out = self.ending.as_ref().is_some_and(|ending| ending.timed_out);
@@ -92,9 +110,16 @@ impl Told<'_> {
 
     /// Returns an outcome; null where it is missing.
     pub(super) fn value(&self, outcome: &str) -> &Value {
-        let all = self.outcomes.iter().flat_map(|values| &values.0);
-        let mut found = all.filter(|(id, _)| id.0 == outcome);
-        found.next().map_or(&Value::Null, |(_, value)| value)
+        Values::one(self.outcomes.as_ref(), outcome)
+    }
+}
+
+impl Values<'_> {
+    /// Returns an outcome; null where it is missing.
+    pub(super) fn one<'v>(values: Option<&'v Self>, outcome: &str) -> &'v Value {
+        let mut all = values.iter().flat_map(|values| &values.0);
+        all.find(|(id, _)| id.0 == outcome)
+            .map_or(&Value::Null, |(_, value)| value)
     }
 }
 

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use rusqlite::Connection;
+use serde::Deserialize;
 
 use super::derived::Derived;
 use super::pipe::Sender;
@@ -16,7 +17,7 @@ use crate::report::cells::Cells;
 use crate::report::observed;
 use crate::report::slots::{Became, Slots};
 use crate::report::tables::{self, RunTable, SlotTable, Table};
-use crate::report::told::Told;
+use crate::report::told::{Occupant, Told};
 
 impl Store {
     /// Writes a table and returns how many rows it has; sealed values are left out while outcomes are sealed.
@@ -46,10 +47,12 @@ impl Store {
             out,
             || table.rows(),
             |sender| derived::each_run(&snapshot, derived, |kept| Ok(sender.row((), Some(kept)))),
-            |cells, (), run| {
+            |cells, (), facts| {
+                let run: Option<Told<'_>> = read_run(facts)?;
                 if let Some(run) = run {
-                    table.row(cells, run);
+                    table.row(cells, &run);
                 }
+                Ok(())
             },
         )?;
         out.flush().map_err(fault)?;
@@ -96,8 +99,11 @@ impl Store {
                     out,
                     || table.rows(),
                     |sender| slots.each_kept(sender),
-                    |cells, (slot, became), run| {
+                    |cells, (slot, became), facts| {
+                        let run: Option<Occupant<'_>> = read_run(facts)?;
+                        let run = run.as_ref();
                         table.row(cells, &slot, became.told(&slot, run), run);
+                        Ok(())
                     },
                 )
             },
@@ -135,9 +141,10 @@ impl Store {
                 pipe::through(
                     |sender| slots.each_kept(sender),
                     |(slot, became), facts| {
-                        let run = read_told(facts)?;
-                        let became = became.told(&slot, run.as_ref());
-                        let slot = observed::slot(protocol, &slot, became, run.as_ref());
+                        let run: Option<Occupant<'_>> = read_run(facts)?;
+                        let run = run.as_ref();
+                        let became = became.told(&slot, run);
+                        let slot = observed::slot(protocol, &slot, became, run);
                         observed.slots.push(slot);
                         Ok(())
                     },
@@ -218,7 +225,7 @@ fn write_rows<T: Send>(
     out: &mut (impl Write + Send),
     begin: impl Fn() -> Cells + Sync,
     take: impl FnOnce(&mut Sender<'_, T>) -> Result<()>,
-    row: impl Fn(&mut Cells, T, Option<&Told<'_>>) + Sync,
+    row: impl Fn(&mut Cells, T, Option<&str>) -> Result<()> + Sync,
 ) -> Result<u64> {
     let fault = |source| Fault::file(path, source);
     let mut written = 0;
@@ -228,8 +235,7 @@ fn write_rows<T: Send>(
             let (mut cells, mut count) = (begin(), 0);
             batch.each(|what, facts| {
                 count += 1;
-                row(&mut cells, what, read_told(facts)?.as_ref());
-                Ok(())
+                row(&mut cells, what, facts)
             })?;
             Ok((count, cells.finish()))
         },
@@ -241,6 +247,6 @@ fn write_rows<T: Send>(
     Ok(written)
 }
 
-fn read_told(facts: Option<&str>) -> Result<Option<Told<'_>>> {
+fn read_run<'f, R: Deserialize<'f>>(facts: Option<&'f str>) -> Result<Option<R>> {
     facts.map(|facts| rows::read("a run", facts)).transpose()
 }
