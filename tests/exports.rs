@@ -174,6 +174,13 @@ fn an_import_takes_away_what_killed_ones_have_left() {
     assert!(live.exists(), "somebody is at work on it");
     assert!(others.iter().all(|path| path.exists()), "{others:?}");
     study.data(&["verify", "copy.db"]);
+    study.data(&["start", "t0", "a", "--db", "copy.db"]);
+
+    let dead = ["out.jsonl.41.tmp", "slots.csv.42.tmp"].map(left);
+    exported(&study, "out.jsonl", &[]);
+    exported(&study, "slots.csv", &["--csv", "slots"]);
+    assert!(!dead.iter().any(|path| path.exists()), "{dead:?}");
+    assert!(live.exists());
 }
 
 #[test]

@@ -13,7 +13,7 @@ use super::seal::{is_sealed_now, look};
 use super::study::find_record;
 use crate::record::{prml, statement, unshown};
 use crate::report::tables::Table;
-use crate::store::{self, Store};
+use crate::store::{self, Store, Temporary};
 use crate::units::Digest;
 
 /// Writes the record as one file, or a table or a statement of it.
@@ -212,27 +212,15 @@ pub(super) fn import(args: &Import) -> Result<Reply, Failure> {
 /// Writes a file whole or not at all, and never over one that exists.
 pub(super) fn write_whole<T>(
     path: &Path,
-    write: impl FnOnce(&mut BufWriter<File>) -> Result<T, Failure>,
+    write: impl FnOnce(&mut BufWriter<&File>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     if path.exists() {
         return Err(Failure::exists(path));
     }
-    // A name of this process alone: nobody's file is written over.
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(format!(".{}.tmp", std::process::id()));
-    let beside = Path::new(&beside);
-    let fault = |error: &io::Error| Failure::file(path, error);
-    let file = File::create_new(beside).map_err(|error| fault(&error))?;
-    let mut out = BufWriter::with_capacity(1 << 18, file);
-    let written = write(&mut out).and_then(|written| {
-        // A link, unlike a rename, never takes the place of a file that came meanwhile.
-        out.flush()
-            .and_then(|()| out.get_ref().sync_all())
-            .and_then(|()| std::fs::hard_link(beside, path))
-            .map_err(|error| fault(&error))?;
-        Ok(written)
-    });
-    // Whole, it has its own name now; half written, it is of no use to anybody.
-    let _ = std::fs::remove_file(beside);
-    written
+    let temporary = Temporary::beside(path)?;
+    let mut out = BufWriter::with_capacity(1 << 18, temporary.file());
+    let written = write(&mut out)?;
+    out.flush().map_err(|error| Failure::file(path, &error))?;
+    temporary.take_place(path)?;
+    Ok(written)
 }

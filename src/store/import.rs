@@ -1,8 +1,5 @@
 //! A record again from its export: verified while it is read, and there only when it is whole.
 
-use std::ffi::OsStr;
-use std::fs::File;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,7 +9,7 @@ use super::derived::{self, Derived};
 use super::verify::{self, End};
 use super::write::Salts;
 use super::write::is_made_up;
-use super::{Fault, JOURNAL, LOG, Result, beside, current_rules, must_be_file, open, rows};
+use super::{Fault, LOG, Result, Temporary, beside, current_rules, must_be_file, open, rows};
 use crate::engine::rules::Rules;
 use crate::engine::slice::{Slice, Standing};
 use crate::record::anchor::expected::Expected;
@@ -22,10 +19,6 @@ use crate::record::export::Header;
 
 /// After how many changed runs the derived rows are saved.
 const LAG_MAX: usize = 512;
-/// What ends the name of a record that is half made; before it stands the process that makes it.
-const TEMPORARY: &str = ".tmp";
-/// What SQLite may leave beside a database.
-const BESIDE: [&str; 3] = [LOG, "-shm", JOURNAL];
 
 /// What an import came to.
 #[derive(Debug)]
@@ -91,28 +84,18 @@ fn must_be_free(record: &Path) -> Result<()> {
     }
 }
 
-/// A record under a name of this process alone, which goes with it.
+/// A record under a name of this process alone.
 struct Made {
     connection: Option<Connection>,
-    path: PathBuf,
     derived: Derived,
     rules: Option<Arc<Rules>>,
     /// Closed after the connection, whose own locks on the file that would lose.
-    _held: File,
+    file: Temporary,
 }
 
 impl Made {
     fn begin(place: &Path) -> Result<Self> {
-        sweep(place);
-        let path = beside(place, &format!(".{}{TEMPORARY}", std::process::id()));
-        let fault = |source| Fault::file(&path, source);
-        // Made here, so that it is nobody else's, and locked, so that nobody sweeps it.
-        let held = File::create_new(&path).map_err(fault)?;
-        held.lock().map_err(fault)?;
-        if !is_same(&held, &path) {
-            let swept = "another import took it for one that was left behind; import again";
-            return Err(fault(io::Error::other(swept)));
-        }
+        let file = Temporary::beside(place)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut made = Self {
             connection: None,
@@ -121,11 +104,10 @@ impl Made {
                 slice: Slice::of(Standing::default()),
             },
             rules: None,
-            _held: held,
-            path,
+            file,
         };
-        let connection = Connection::open_with_flags(&made.path, flags)?;
-        open::prepare(&connection, &made.path, &mut Salts::new()?)?;
+        let connection = Connection::open_with_flags(made.file.path(), flags)?;
+        open::prepare(&connection, made.file.path(), &mut Salts::new()?)?;
         // Nobody reads it before it is whole: what breaks is thrown away.
         connection.pragma_update_and_check(None, "journal_mode", "OFF", |_| Ok(()))?;
         connection.pragma_update(None, "synchronous", "OFF")?;
@@ -175,72 +157,6 @@ impl Made {
             connection.close().map_err(|(_, error)| error)?;
         }
         must_be_free(record)?;
-        let fault = |source| Fault::file(record, source);
-        let file = File::open(&self.path).map_err(fault)?;
-        file.sync_all().map_err(fault)?;
-        // A link, unlike a rename, never takes the place of a file that came meanwhile.
-        std::fs::hard_link(&self.path, record).map_err(fault)?;
-        let folder = match record.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder,
-            _ => Path::new("."),
-        };
-        let folder = File::open(folder).map_err(fault)?;
-        folder.sync_all().map_err(fault)
+        self.file.take_place(record)
     }
-}
-
-impl Drop for Made {
-    fn drop(&mut self) {
-        drop(self.connection.take());
-        // Whole, it has its own name now; half made, it is of no use to anybody.
-        remove(&self.path);
-    }
-}
-
-/// Returns whether a file still stands at a path.
-fn is_same(file: &File, path: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    let identity = |found: std::fs::Metadata| (found.dev(), found.ino());
-    let (held, there) = (file.metadata().ok(), path.symlink_metadata().ok());
-    held.is_some() && held.map(identity) == there.map(identity)
-}
-
-/// Removes a file that was half made, and what SQLite left beside it.
-fn remove(path: &Path) {
-    let _ = std::fs::remove_file(path);
-    for suffix in BESIDE {
-        let _ = std::fs::remove_file(beside(path, suffix));
-    }
-}
-
-/// Removes what imports to the same place have left that were killed: nobody holds its lock any more.
-///
-/// What cannot be removed is only of no use.
-fn sweep(place: &Path) {
-    let folder = place.parent().filter(|folder| *folder != Path::new(""));
-    let Ok(found) = std::fs::read_dir(folder.unwrap_or(Path::new("."))) else {
-        return;
-    };
-    for left in found.flatten() {
-        let is_file = left.file_type().is_ok_and(|kind| kind.is_file());
-        if !is_file || !is_temporary(&left.file_name(), place) {
-            continue;
-        }
-        let path = left.path();
-        if let Ok(file) = File::open(&path)
-            && file.try_lock().is_ok()
-        {
-            // Locked until it is gone: whoever makes one anew looks whether it still stands.
-            remove(&path);
-        }
-    }
-}
-
-/// Returns whether a name is one that an import to a place gives what it makes.
-fn is_temporary(name: &OsStr, place: &Path) -> bool {
-    let own = place.file_name().unwrap_or_default().as_encoded_bytes();
-    let rest = name.as_encoded_bytes().strip_prefix(own);
-    let rest = rest.and_then(|rest| rest.strip_prefix(b"."));
-    let process = rest.and_then(|rest| rest.strip_suffix(TEMPORARY.as_bytes()));
-    process.is_some_and(|process| !process.is_empty() && process.iter().all(u8::is_ascii_digit))
 }

@@ -14,6 +14,7 @@
 //!   log beside it is its own;
 //! - `doubt`: what became of a commit that failed; `pace`: whether the wall clock was set;
 //! - `transfer`, `import`, `verify`: the record as one file, a record again, everything derived again;
+//! - `temporary`: files that are there whole or not at all;
 //! - `spill`: rows put away while everything is derived again;
 //! - `said`: what was done by hand; `tables`: slots and runs as rows of text, of which some are read while others
 //!   are written (`pipe`);
@@ -39,6 +40,7 @@ mod said;
 mod schema;
 mod spill;
 mod tables;
+mod temporary;
 #[cfg(test)]
 mod tests;
 mod transfer;
@@ -50,6 +52,7 @@ pub use fault::Fault;
 pub use flush::Flush;
 pub use group::{GroupCommit, Lead};
 pub use import::{Import, import};
+pub use temporary::Temporary;
 pub use transfer::Exported;
 pub use verify::{EachRun, End, Verification, verify, verify_against};
 pub use write::{Request, Response, Writer};
