@@ -186,12 +186,18 @@ fn rate(study: &mut Study, clients: u64, each: u64) -> f64 {
     let first = study.runs + 1;
     let store = Mutex::new(&mut study.store);
     let group = GroupCommit::default();
-    let serve = |jobs: Vec<()>, lead: Lead<'_, (), ()>| {
-        let work = |writer: &mut Writer<'_>| jobs.iter().try_for_each(|()| start(writer));
+    let serve = |lead: &mut Lead<'_, (), ()>| {
+        let mut answers = Vec::new();
+        let work = |writer: &mut Writer<'_>| {
+            while let Some(()) = lead.next(|| flush.wait_for_others()) {
+                answers.push(start(writer)?);
+            }
+            Ok(())
+        };
         store.lock().unwrap().write(work)?;
-        drop(lead);
+        lead.hand_over();
         flush.flush()?;
-        Ok::<_, Fault>(jobs)
+        Ok::<_, Fault>(answers)
     };
     let started = Instant::now();
     std::thread::scope(|scope| {

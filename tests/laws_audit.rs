@@ -388,7 +388,7 @@ fn a_deadline_that_no_entry_noticed_is_found() {
     let mut entries = Vec::new();
     for (command, ruling) in said {
         if !matches!(command.action, Action::Expire { .. }) {
-            let sealed = entry::seal(head, &command, Answer::from(ruling), Digest([7; 32]));
+            let sealed = entry::seal(head, &command, &Answer::from(ruling), Digest([7; 32]));
             head = Head {
                 seq: sealed.seq,
                 digest: sealed.digest,

@@ -274,7 +274,7 @@ mod tests {
         ]
         .map(|(command, event)| {
             let ruling = Answer::Granted(vec![event]);
-            seal(Head::EMPTY, &command, ruling, Digest([7; 32]))
+            seal(Head::EMPTY, &command, &ruling, Digest([7; 32]))
         })
         .into()
     }

@@ -115,6 +115,15 @@ impl From<Ruling> for Answer {
     }
 }
 
+impl From<Answer> for Ruling {
+    fn from(answer: Answer) -> Self {
+        match answer {
+            Answer::Granted(events) => Ok(events),
+            Answer::Refused(refusal) => Err(refusal),
+        }
+    }
+}
+
 /// What opens the commitments of an entry: the salt, and the values by name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -201,18 +210,26 @@ pub fn sealed_values(command: &Command, ruling: &Answer) -> Map<String, Value> {
     values
 }
 
+/// A [`Body`] that is written: its parts are somebody else's.
+#[derive(Serialize)]
+struct Written<'b> {
+    command: &'b Command,
+    ruling: &'b Answer,
+    sealed: &'b BTreeMap<String, Digest>,
+}
+
 /// Seals a command and its ruling as the entry that follows a head.
-pub fn seal(head: Head, command: &Command, ruling: Answer, salt: Digest) -> Entry {
-    let values = sealed_values(command, &ruling);
+pub fn seal(head: Head, command: &Command, ruling: &Answer, salt: Digest) -> Entry {
+    let values = sealed_values(command, ruling);
     let opening = (!values.is_empty()).then_some(Opening { salt, values });
     let sealed = opening
         .as_ref()
         .map(Opening::commitments)
         .unwrap_or_default();
-    let body = canonical::text(&Body {
-        command: command.clone(),
+    let body = canonical::text(&Written {
+        command,
         ruling,
-        sealed,
+        sealed: &sealed,
     });
     let seq = head.seq + 1;
     Entry {

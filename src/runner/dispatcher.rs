@@ -375,18 +375,14 @@ impl Dispatcher<'_> {
 
     /// Hands in a job, and does those of all who wait where nobody else does.
     fn submit(&self, job: Job) -> Result<Option<Answer>, SessionFault> {
-        self.group.submit(job, |jobs, lead| self.serve(jobs, lead))
+        self.group.submit(job, |lead| self.serve(lead))
     }
 
     /// Does the jobs of several workers in one transaction.
     ///
     /// What is answered is on the disk: nobody acts on a grant that a power cut could take back.
-    fn serve(
-        &self,
-        jobs: Vec<Job>,
-        lead: Lead<'_, Job, Answer>,
-    ) -> Result<Vec<Answer>, SessionFault> {
-        let has_news = jobs.iter().any(Job::has_news);
+    fn serve(&self, lead: &mut Lead<'_, Job, Answer>) -> Result<Vec<Answer>, SessionFault> {
+        let mut has_news = false;
         let mut shared = lock(&self.shared);
         let before = shared.changes;
         let may_start = shared.fault.is_none() && !self.brake.is_draining();
@@ -408,16 +404,19 @@ impl Dispatcher<'_> {
             may_start,
         };
         let (answers, progress) = store.write(|writer| {
-            let answer = |job| self.answer(writer, &mut floor, job);
-            let answers: Result<Vec<Answer>, Fault> = jobs.into_iter().map(answer).collect();
-            Ok((answers?, self.progress(writer.standing())))
+            let mut answers = Vec::new();
+            while let Some(job) = lead.next(|| self.flush.wait_for_others()) {
+                has_news |= job.has_news();
+                answers.push(self.answer(writer, &mut floor, job)?);
+            }
+            Ok((answers, self.progress(writer.standing())))
         })?;
         let told = shared.news(progress);
         if shared.changes != before {
             self.brake.wake();
         }
         drop(shared);
-        drop(lead);
+        lead.hand_over();
         let waits = |answer| matches!(answer, &Answer::Wait(_));
         if has_news || !answers.iter().all(waits) {
             self.flush_and_tell(told)?;

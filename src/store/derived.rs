@@ -188,13 +188,7 @@ fn load(connection: &Connection, slice: &mut Slice, missing: Missing) -> Result<
         slice.runs.insert(run, row.map(Box::new));
     }
     for id in missing.lanes {
-        match rows::lane(connection, id)? {
-            Some(lane) => {
-                found = true;
-                slice.hold_lane(id, lane);
-            }
-            None => drop(slice.lanes.insert(id, None)),
-        }
+        found |= rows::load_lane(connection, slice, id)?;
     }
     for key in missing.facts {
         let fact = rows::fact(connection, &key)?;

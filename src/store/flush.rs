@@ -60,6 +60,14 @@ impl Flush {
             })
     }
 
+    /// Waits until what others flush already is on the disk, or cannot be brought there.
+    pub fn wait_for_others(&self) {
+        let turn = self.turn();
+        let asked = turn.asked;
+        let waits = |turn: &mut Turn| turn.flushed < asked && turn.failed.is_none();
+        drop(self.ended.wait_while(turn, waits));
+    }
+
     fn flush_by(&self, sync: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
         let mut turn = self.turn();
         turn.asked += 1;
@@ -98,7 +106,8 @@ impl Flush {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::sync::Barrier;
+    use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
     use std::time::Duration;
 
     use super::*;
@@ -141,11 +150,41 @@ mod tests {
     }
 
     #[test]
+    fn who_waits_for_others_goes_on_when_what_they_flush_is_on_the_disk() {
+        let flush = flush();
+        flush.wait_for_others();
+        let (begun, let_go) = (Barrier::new(2), Barrier::new(2));
+        let (is_synced, were_synced) = (AtomicBool::new(false), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let sync = || {
+                    begun.wait();
+                    let_go.wait();
+                    is_synced.store(true, Ordering::SeqCst);
+                    Ok(())
+                };
+                flush.flush_by(sync).unwrap();
+            });
+            begun.wait();
+            let waiting = scope.spawn(|| {
+                flush.wait_for_others();
+                were_synced.store(is_synced.load(Ordering::SeqCst), Ordering::SeqCst);
+            });
+            std::thread::sleep(Duration::from_millis(20));
+            assert!(!waiting.is_finished());
+            let_go.wait();
+        });
+        assert!(were_synced.into_inner());
+    }
+
+    #[test]
     fn after_a_flush_that_failed_none_is_believed() {
         let flush = flush();
         let full = || Err(io::ErrorKind::StorageFull.into());
         let kind = |result: io::Result<()>| result.unwrap_err().kind();
         assert_eq!(kind(flush.flush_by(full)), io::ErrorKind::StorageFull);
         assert_eq!(kind(flush.flush_by(|| Ok(()))), io::ErrorKind::StorageFull);
+        // Nor waited for.
+        flush.wait_for_others();
     }
 }

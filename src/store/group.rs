@@ -1,9 +1,11 @@
 //! Group commit: of the threads that wait to write, one commits the work of all.
 //!
-//! Who comes while nobody leads, leads: it takes every job that waits, does them in one transaction,
-//! hands the lead over, waits for the disk, and tells each what came of its job. While it waits for
-//! the disk the next leader is at work. A thread that waits is woken once: to lead, or with its answer.
+//! Who comes while nobody leads, leads: it does the job of everybody who waits or comes meanwhile in one
+//! transaction, hands the lead over, waits for the disk, and tells each what came of its job. While it
+//! waits for the disk the next leader is at work. A thread that waits is woken once: to lead, or with its
+//! answer.
 
+use std::collections::VecDeque;
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -18,6 +20,8 @@ pub struct GroupCommit<J, A> {
 struct Line<J, A> {
     has_leader: bool,
     waiting: Vec<(J, SyncSender<Turn<A>>)>,
+    /// How many were served and have no answer yet: they wait for the disk.
+    unanswered: usize,
 }
 
 /// What a thread that waited does next.
@@ -30,6 +34,11 @@ enum Turn<A> {
 #[derive(Debug)]
 pub struct Lead<'g, J, A> {
     group: &'g GroupCommit<J, A>,
+    jobs: VecDeque<J>,
+    /// Who waits for the answers, in the order of the jobs.
+    tell: Vec<SyncSender<Turn<A>>>,
+    has_waited: bool,
+    is_over: bool,
 }
 
 impl<J, A> Default for GroupCommit<J, A> {
@@ -38,6 +47,7 @@ impl<J, A> Default for GroupCommit<J, A> {
             line: Mutex::new(Line {
                 has_leader: false,
                 waiting: Vec::new(),
+                unanswered: 0,
             }),
         }
     }
@@ -46,12 +56,12 @@ impl<J, A> Default for GroupCommit<J, A> {
 impl<J, A> GroupCommit<J, A> {
     /// Hands in a job; returns what came of it, or nothing where the thread that led failed.
     ///
-    /// Whoever leads answers with `serve` every job that is there, in order, and drops the lead once
-    /// the next may begin. Its own fault is its own: the others learn only that there is no answer.
+    /// Whoever leads answers with `serve` every job that the lead gives it, in order, and hands the lead
+    /// over once the next may begin. Its own fault is its own: the others learn only that there is no answer.
     pub fn submit<E>(
         &self,
         job: J,
-        serve: impl FnOnce(Vec<J>, Lead<'_, J, A>) -> Result<Vec<A>, E>,
+        serve: impl FnOnce(&mut Lead<'_, J, A>) -> Result<Vec<A>, E>,
     ) -> Result<Option<A>, E> {
         let (tell, told) = mpsc::sync_channel(1);
         if !self.join(job, tell) {
@@ -61,7 +71,9 @@ impl<J, A> GroupCommit<J, A> {
                 Err(_) => return Ok(None),
             }
         }
-        self.lead(serve)?;
+        let mut lead = Lead::of(self);
+        let answers = serve(&mut lead)?;
+        lead.answer(answers);
         Ok(answer_of(&told))
     }
 
@@ -70,21 +82,6 @@ impl<J, A> GroupCommit<J, A> {
         let mut line = self.line();
         line.waiting.push((job, tell));
         !std::mem::replace(&mut line.has_leader, true)
-    }
-
-    fn lead<E>(
-        &self,
-        serve: impl FnOnce(Vec<J>, Lead<'_, J, A>) -> Result<Vec<A>, E>,
-    ) -> Result<(), E> {
-        let lead = Lead { group: self };
-        let waiting = std::mem::take(&mut self.line().waiting);
-        let (jobs, tell): (Vec<J>, Vec<_>) = waiting.into_iter().unzip();
-        let answers = serve(jobs, lead)?;
-        for (tell, answer) in tell.into_iter().zip(answers) {
-            // Each has room for one turn, and whoever leads has had none.
-            let _ = tell.try_send(Turn::Return(answer));
-        }
-        Ok(())
     }
 
     fn line(&self) -> MutexGuard<'_, Line<J, A>> {
@@ -100,16 +97,86 @@ fn answer_of<A>(told: &Receiver<Turn<A>>) -> Option<A> {
     }
 }
 
-impl<J, A> Drop for Lead<'_, J, A> {
-    fn drop(&mut self) {
+impl<'g, J, A> Lead<'g, J, A> {
+    /// Takes the lead, and every job that is there: the leader's own is the first.
+    fn of(group: &'g GroupCommit<J, A>) -> Self {
+        let mut lead = Self {
+            group,
+            jobs: VecDeque::new(),
+            tell: Vec::new(),
+            has_waited: false,
+            is_over: false,
+        };
+        lead.take_waiting();
+        lead
+    }
+
+    /// Returns the next job; nothing once nobody waits. Each thread has one job, so there is an end.
+    ///
+    /// Where twice as many wait for the disk as are served, the disk comes first, with `wait_for_disk`: then
+    /// they are back, and served with the few. Else few are served alone again and again, each time for
+    /// the price of many.
+    pub fn next(&mut self, wait_for_disk: impl FnOnce()) -> Option<J> {
+        if self.jobs.is_empty() && self.take_waiting() && !self.has_waited {
+            self.has_waited = true;
+            wait_for_disk();
+            self.take_waiting();
+        }
+        self.jobs.pop_front()
+    }
+
+    /// Takes every job that waits; returns whether there was none, and few are served beside those who wait for
+    /// the disk.
+    fn take_waiting(&mut self) -> bool {
         let mut line = self.group.line();
+        let waiting = std::mem::take(&mut line.waiting);
+        let are_few = waiting.is_empty() && 2 * self.tell.len() < line.unanswered;
+        drop(line);
+        for (job, tell) in waiting {
+            self.jobs.push_back(job);
+            self.tell.push(tell);
+        }
+        are_few
+    }
+
+    /// Lets the next in line lead.
+    pub fn hand_over(&mut self) {
+        if std::mem::replace(&mut self.is_over, true) {
+            return;
+        }
+        let mut line = self.group.line();
+        line.unanswered += self.tell.len();
         let next = line.waiting.first();
         line.has_leader = next.is_some_and(|(_, tell)| tell.try_send(Turn::Lead).is_ok());
+    }
+
+    /// Tells each what came of its job.
+    fn answer(mut self, answers: Vec<A>) {
+        let tell = self.end();
+        for (tell, answer) in tell.into_iter().zip(answers) {
+            // Each has room for one turn, and whoever leads has had none.
+            let _ = tell.try_send(Turn::Return(answer));
+        }
+    }
+
+    /// Hands the lead over, if it was not, and waits for nothing more; returns who waits for an answer.
+    fn end(&mut self) -> Vec<SyncSender<Turn<A>>> {
+        self.hand_over();
+        let tell = std::mem::take(&mut self.tell);
+        self.group.line().unanswered -= tell.len();
+        tell
+    }
+}
+
+impl<J, A> Drop for Lead<'_, J, A> {
+    fn drop(&mut self) {
+        drop(self.end());
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Barrier;
     use std::sync::atomic::{AtomicU64, Ordering};
     use std::time::Duration;
 
@@ -125,19 +192,21 @@ mod tests {
                 let (group, served, together) = (&group, &served, &together);
                 scope.spawn(move || {
                     for job in 0..200 {
-                        let serve = |jobs: Vec<(u64, u64)>, lead: Lead<'_, _, _>| {
+                        let serve = |lead: &mut Lead<'_, _, _>| {
                             let mut served = served.try_lock().expect("one leads at a time");
                             if served.is_empty() {
                                 // The first leads until all others wait.
-                                let others = THREADS as usize - jobs.len();
+                                let others = THREADS as usize - lead.tell.len();
                                 while group.line().waiting.len() < others {
                                     std::thread::yield_now();
                                 }
                             }
+                            let jobs: Vec<(u64, u64)> =
+                                std::iter::from_fn(|| lead.next(|| {})).collect();
                             together.fetch_max(jobs.len() as u64, Ordering::SeqCst);
                             served.extend(&jobs);
                             drop(served);
-                            drop(lead);
+                            lead.hand_over();
                             let answer = |(thread, job)| thread * 1_000 + job;
                             Ok::<_, ()>(jobs.into_iter().map(answer).collect())
                         };
@@ -168,12 +237,12 @@ mod tests {
                 scope.spawn(move || {
                     for job in 0..100 {
                         let submit = || {
-                            group.submit(job, |jobs, _lead| {
+                            group.submit(job, |lead| {
                                 std::thread::sleep(Duration::from_micros(20));
                                 match (thread, job % 3) {
                                     (0, 0) => panic!("a leader that panics"),
                                     (1, 0) => Err("a leader that fails"),
-                                    _ => Ok(jobs),
+                                    _ => Ok(std::iter::from_fn(|| lead.next(|| {})).collect()),
                                 }
                             })
                         };
@@ -186,6 +255,53 @@ mod tests {
             }
         });
         assert!(unanswered.into_inner() > 0);
-        assert!(!group.line().has_leader && group.line().waiting.is_empty());
+        let line = group.line();
+        assert!(!line.has_leader && line.waiting.is_empty());
+        assert_eq!(line.unanswered, 0);
+    }
+
+    #[test]
+    fn who_leads_few_waits_for_the_many_that_come_back_from_the_disk() {
+        const MANY: u64 = 4;
+        let group = GroupCommit::<u64, u64>::default();
+        let (on_disk, served_with_few) = (Barrier::new(2), AtomicU64::new(0));
+        let serve = |lead: &mut Lead<'_, u64, u64>| {
+            // All of the many are served at once.
+            while lead.tell.len() + group.line().waiting.len() < MANY as usize {
+                std::thread::yield_now();
+            }
+            let jobs = std::iter::from_fn(|| lead.next(|| {})).collect();
+            lead.hand_over();
+            on_disk.wait();
+            // It comes to an end once somebody waits for it.
+            on_disk.wait();
+            Ok::<Vec<u64>, ()>(jobs)
+        };
+        let serve_few = |lead: &mut Lead<'_, u64, u64>| {
+            let next = || {
+                lead.next(|| {
+                    on_disk.wait();
+                    while group.line().waiting.len() < MANY as usize {
+                        std::thread::yield_now();
+                    }
+                })
+            };
+            let jobs: Vec<u64> = std::iter::from_fn(next).collect();
+            served_with_few.store(jobs.len() as u64, Ordering::SeqCst);
+            Ok::<_, ()>(jobs)
+        };
+        std::thread::scope(|scope| {
+            for thread in 0..MANY {
+                let (group, serve) = (&group, &serve);
+                scope.spawn(move || {
+                    for job in [thread, MANY + thread] {
+                        assert_eq!(group.submit(job, serve), Ok(Some(job)));
+                    }
+                });
+            }
+            on_disk.wait();
+            assert_eq!(group.submit(99, serve_few), Ok(Some(99)));
+        });
+        assert_eq!(served_with_few.into_inner(), 1 + MANY);
     }
 }

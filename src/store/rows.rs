@@ -327,15 +327,33 @@ pub(super) fn each_facts_of<T>(
 const USUAL_BYTES: usize = 512;
 /// How many rows are passed over rather than looked up.
 const STEPS: u64 = 8;
+/// Of how many lanes one look says that they are not there.
+const LANES_AHEAD: u64 = 64;
 
-/// Returns a lane.
-pub(super) fn lane(connection: &Connection, id: LaneId) -> Result<Option<Lane>> {
-    let mut statement =
-        connection.prepare_cached("SELECT facts FROM lanes WHERE draft = ?1 AND number = ?2")?;
-    let facts: Option<String> = statement
-        .query_row([signed(id.draft), signed(id.number)], |row| row.get(0))
-        .optional()?;
-    facts.map(|facts| read("a lane", &facts)).transpose()
+/// Puts a lane into a slice that does not hold it; returns whether there is such a lane.
+///
+/// Lanes are mostly opened one after the other: where there is none, some that would come next are found not to
+/// be there either, and are not looked up one by one.
+pub(super) fn load_lane(connection: &Connection, slice: &mut Slice, id: LaneId) -> Result<bool> {
+    let mut statement = connection.prepare_cached(
+        "SELECT number, facts FROM lanes WHERE draft = ?1 AND number >= ?2 ORDER BY number LIMIT 1",
+    )?;
+    let mut rows = statement.query([signed(id.draft), signed(id.number)])?;
+    let mut end = id.number.saturating_add(LANES_AHEAD);
+    if let Some(row) = rows.next()? {
+        let number = unsigned(row, 0)?;
+        if number == id.number {
+            let facts = row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?;
+            slice.hold_lane(id, read("a lane", facts)?);
+            return Ok(true);
+        }
+        end = end.min(number);
+    }
+    for number in id.number..end {
+        // What the slice holds is newer.
+        slice.lanes.entry(LaneId { number, ..id }).or_insert(None);
+    }
+    Ok(false)
 }
 
 /// Saves lanes.

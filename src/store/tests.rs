@@ -330,7 +330,7 @@ fn a_stage_that_no_plan_has_is_refused_before_it_is_counted() {
     let forged = entry::seal(
         head,
         &command,
-        Answer::Granted(vec![started]),
+        &Answer::Granted(vec![started]),
         Digest([0; 32]),
     );
     rows::append(connection, &forged).unwrap();

@@ -398,12 +398,11 @@ impl Writer<'_> {
         let (first, ruling) = entry::unseal(&found).map_err(|message| broken(seq, message))?;
         // The same operation, whenever it was given.
         let same = first.action == command.action;
-        let ruling = match (same, ruling) {
-            (false, _) => Err(Refusal::KeyReused {
+        let ruling = match same {
+            false => Err(Refusal::KeyReused {
                 key: command.key.clone(),
             }),
-            (true, Answer::Granted(events)) => Ok(events),
-            (true, Answer::Refused(refusal)) => Err(refusal),
+            true => ruling.into(),
         };
         Ok(Some(Response {
             seq: Some(seq),
@@ -428,12 +427,8 @@ impl Writer<'_> {
         if !is_news {
             return Ok((None, ruling));
         }
-        let sealed = entry::seal(
-            self.derived.head,
-            command,
-            Answer::from(ruling.clone()),
-            self.salts.next(),
-        );
+        let answer = Answer::from(ruling);
+        let sealed = entry::seal(self.derived.head, command, &answer, self.salts.next());
         rows::append(self.connection, &sealed)?;
         if command.clock.jumped != 0 {
             self.jumped = 0;
@@ -442,14 +437,14 @@ impl Writer<'_> {
             seq: sealed.seq,
             digest: sealed.digest,
         };
-        match &ruling {
-            Ok(events) => {
+        match &answer {
+            Answer::Granted(events) => {
                 self.derived.fold(self.connection, rules, command, events)?;
                 derived::save_draft(self.connection, sealed.seq, &command.action, events)?;
             }
-            Err(_) => evolve::refused(&mut self.derived.slice, command),
+            Answer::Refused(_) => evolve::refused(&mut self.derived.slice, command),
         }
-        Ok((Some(sealed.seq), ruling))
+        Ok((Some(sealed.seq), answer.into()))
     }
 
     fn ask<T>(&mut self, question: impl Fn(&Slice) -> T) -> Result<T> {

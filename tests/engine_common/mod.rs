@@ -166,7 +166,7 @@ pub fn sealed(log: Vec<(Command, Ruling)>) -> Vec<Entry> {
     let mut head = Head::EMPTY;
     let entries = log.into_iter().map(|(command, ruling)| {
         let salt = Digest::of(&[b"salt", &head.seq.to_be_bytes()]);
-        let sealed = entry::seal(head, &command, Answer::from(ruling), salt);
+        let sealed = entry::seal(head, &command, &Answer::from(ruling), salt);
         head = Head {
             seq: sealed.seq,
             digest: sealed.digest,

@@ -99,12 +99,12 @@ impl Forgery {
     /// Seals an entry anew with another command and ruling.
     pub fn say(&mut self, seq: u64, command: &Command, answer: Answer) {
         // The chain is made last.
-        self.entries[seq as usize - 1] = entry::seal(Head::EMPTY, command, answer, SALT);
+        self.entries[seq as usize - 1] = entry::seal(Head::EMPTY, command, &answer, SALT);
     }
 
     /// Says something before an entry that was never said.
     pub fn insert(&mut self, seq: u64, command: &Command, answer: Answer) {
-        let said = entry::seal(Head::EMPTY, command, answer, SALT);
+        let said = entry::seal(Head::EMPTY, command, &answer, SALT);
         self.entries.insert(seq as usize - 1, said);
     }
 
