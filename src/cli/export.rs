@@ -33,7 +33,7 @@ pub(super) fn export(args: &Export, as_json: bool) -> Result<Reply, Failure> {
     let mut store = look(&record, &args.looks)?;
     let sealed = !args.looks.unblind && is_sealed_now(&mut store)?;
     let Some(path) = &args.to else {
-        let mut out = BufWriter::new(Output::default());
+        let mut out = BufWriter::new(Output::new(io::stdout()));
         let written = write(args, &mut store, &mut out, sealed);
         let flushed = out.flush();
         if let Some(kind) = out.get_ref().failed {
@@ -212,15 +212,21 @@ pub(super) fn import(args: &Import) -> Result<Reply, Failure> {
 /// Writes a file whole or not at all, and never over one that exists.
 pub(super) fn write_whole<T>(
     path: &Path,
-    write: impl FnOnce(&mut BufWriter<&File>) -> Result<T, Failure>,
+    write: impl FnOnce(&mut BufWriter<Output<&File>>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     if path.exists() {
         return Err(Failure::exists(path));
     }
     let temporary = Temporary::beside(path)?;
-    let mut out = BufWriter::with_capacity(1 << 18, temporary.file());
-    let written = write(&mut out)?;
-    out.flush().map_err(|error| Failure::file(path, &error))?;
+    let mut out = BufWriter::with_capacity(1 << 18, Output::new(temporary.file()));
+    let written = write(&mut out);
+    let flushed = out.flush();
+    if let Some(kind) = out.get_ref().failed {
+        // Not the fault of what was to be written.
+        return Err(Failure::file(path, &kind.into()));
+    }
+    let written = written?;
+    flushed.map_err(|error| Failure::file(path, &error))?;
     temporary.take_place(path)?;
     Ok(written)
 }

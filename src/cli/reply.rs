@@ -339,20 +339,27 @@ pub(super) fn streamed(written: io::Result<()>) -> Result<Reply, Failure> {
     }
 }
 
-/// Standard output, which knows afterwards why it could not be written.
-#[derive(Debug, Default)]
-pub(super) struct Output {
+/// Where something is written, which knows afterwards why that could not be done.
+#[derive(Debug)]
+pub(super) struct Output<W> {
+    out: W,
     pub failed: Option<io::ErrorKind>,
 }
 
-impl Write for Output {
+impl<W: Write> Output<W> {
+    pub(super) fn new(out: W) -> Self {
+        Self { out, failed: None }
+    }
+}
+
+impl<W: Write> Write for Output<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = io::stdout().write(bytes);
+        let written = self.out.write(bytes);
         written.inspect_err(|error| self.failed = Some(error.kind()))
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        io::stdout().flush()
+        self.out.flush()
     }
 }
 

@@ -130,9 +130,10 @@ impl Derived {
         self.slice.changed.runs.contains(&run)
     }
 
-    /// Returns how many runs changed since they were saved.
+    /// Returns how many rows of one kind changed since they were saved, of the kind of which most did.
     pub(super) fn lag(&self) -> usize {
-        self.slice.changed.runs.len()
+        let Changed { runs, lanes, facts } = &self.slice.changed;
+        runs.len().max(lanes.len()).max(facts.len())
     }
 
     /// Returns the runs that changed since they were saved, in order.
@@ -239,7 +240,7 @@ pub(super) fn save_draft(
     frames::save(connection, *draft, seq, text, &rules)
 }
 
-/// Hands windows and lanes to a function.
+/// Hands windows, and lanes of the registered plan, to a function.
 pub(super) fn each_row(
     connection: &Connection,
     derived: &Derived,
@@ -253,15 +254,15 @@ pub(super) fn each_row(
     })?;
     pipe::abreast(
         |sender| {
-            rows::each_lane(connection, |id, columns, facts| {
-                lanes.contains(&id) || sender.row((id, columns), Some(Kept::Saved(facts)))
+            rows::each_lane(connection, |id, facts| {
+                lanes.contains(&id) || sender.row(id, Some(Kept::Saved(facts)))
             })
         },
         |batch| {
             let mut read = Vec::with_capacity(batch.rows());
-            batch.each(|(id, columns), facts| {
+            batch.each(|id, facts| {
                 if let Some(facts) = facts {
-                    read.push(Row::Lane(id, rows::read_lane(id, columns, facts)?));
+                    read.push(Row::Lane(id, rows::read_lane(facts)?));
                 }
                 Ok(())
             })?;

@@ -17,7 +17,7 @@ use crate::record::divergence::Divergence;
 use crate::record::entry::{self, Answer, Entry, Head};
 use crate::record::export::Header;
 
-/// After how many changed runs the derived rows are saved.
+/// After how many changed rows of a kind they are saved.
 const LAG_MAX: usize = 512;
 
 /// What an import came to.

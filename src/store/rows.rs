@@ -467,40 +467,26 @@ fn each_selected<E: From<Fault>>(
     Ok(())
 }
 
-/// Where a lane may start, and its stage.
-pub(super) type LaneColumns = (Option<i64>, i64);
-
-/// Hands the columns and the facts of every lane to a function, as long as it wants more.
+/// Hands the facts of every lane of the registered plan to a function, as long as it wants more.
 pub(super) fn each_lane(
     connection: &Connection,
-    mut each: impl FnMut(LaneId, LaneColumns, &str) -> bool,
+    mut each: impl FnMut(LaneId, &str) -> bool,
 ) -> Result<()> {
-    let mut statement =
-        connection.prepare("SELECT draft, number, facts, ready, stage FROM lanes")?;
-    let mut rows = statement.query([])?;
+    let mut statement = connection.prepare("SELECT number, facts FROM lanes WHERE draft = ?1")?;
+    let mut rows = statement.query([signed(LaneId::registered(0).draft)])?;
     while let Some(row) = rows.next()? {
-        let id = LaneId {
-            draft: unsigned(row, 0)?,
-            number: unsigned(row, 1)?,
-        };
-        let facts = row.get_ref(2)?.as_str().map_err(rusqlite::Error::from)?;
-        if !each(id, (row.get(3)?, row.get(4)?), facts) {
+        let id = LaneId::registered(unsigned(row, 0)?);
+        let facts = row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?;
+        if !each(id, facts) {
             break;
         }
     }
     Ok(())
 }
 
-/// Reads a lane; refuses one whose columns are not what its facts say.
-pub(super) fn read_lane(id: LaneId, columns: LaneColumns, facts: &str) -> Result<Lane> {
-    let lane = match plain_lane(facts) {
-        Some(lane) => lane,
-        None => read("a lane", facts)?,
-    };
-    match columns == (ready(id, &lane), stage(lane.stage)) {
-        true => Ok(lane),
-        false => Err(columns_differ(format!("lane {}", id.number))),
-    }
+/// Reads a lane.
+pub(super) fn read_lane(facts: &str) -> Result<Lane> {
+    plain_lane(facts).map_or_else(|| read("a lane", facts), Ok)
 }
 
 /// How a lane is spelled that has had one run, before the number of that.
