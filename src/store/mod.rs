@@ -99,7 +99,7 @@ pub struct Store {
     clock: fn() -> Time,
     pace: Pace,
     salts: Salts,
-    /// How many runs may have changed before derived rows are saved.
+    /// How many rows of a kind may have changed before derived rows are saved.
     lag_max: usize,
     cache: Cache,
 }

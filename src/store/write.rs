@@ -160,7 +160,7 @@ impl Store {
         self.pace.keep_by(steady);
     }
 
-    /// Begins a session: the derived rows of up to so many runs may lag behind the entries, and a
+    /// Begins a session: up to so many derived rows of a kind may lag behind the entries, and a
     /// write is durable only once what is returned has been flushed after it.
     pub fn begin_session(&mut self, lag_max: usize) -> Result<Flush> {
         // Makes the log, where there is none yet.
