@@ -109,7 +109,7 @@ impl Time {
         text
     }
 
-    /// Writes the same behind a text.
+    /// Appends RFC 3339 in UTC to the microsecond to a text.
     pub(crate) fn push_precise(self, text: &mut String) {
         if let Some(digits) = self.written_out() {
             return text.push_str(std::str::from_utf8(&digits).unwrap_or_default());

@@ -217,7 +217,7 @@ pub(super) fn write_whole<T>(
     if path.exists() {
         return Err(Failure::exists(path));
     }
-    let temporary = Temporary::beside(path)?;
+    let temporary = Temporary::begin(path)?;
     let mut out = BufWriter::with_capacity(1 << 18, Output::new(temporary.file()));
     let written = write(&mut out);
     let flushed = out.flush();

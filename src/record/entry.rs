@@ -210,9 +210,9 @@ pub fn sealed_values(command: &Command, ruling: &Answer) -> Map<String, Value> {
     values
 }
 
-/// A [`Body`] that is written: its parts are somebody else's.
+/// A [`Body`] whose parts are borrowed, to be written.
 #[derive(Serialize)]
-struct Written<'b> {
+struct BodyRef<'b> {
     command: &'b Command,
     ruling: &'b Answer,
     sealed: &'b BTreeMap<String, Digest>,
@@ -226,7 +226,7 @@ pub fn seal(head: Head, command: &Command, ruling: &Answer, salt: Digest) -> Ent
         .as_ref()
         .map(Opening::commitments)
         .unwrap_or_default();
-    let body = canonical::text(&Written {
+    let body = canonical::text(&BodyRef {
         command,
         ruling,
         sealed: &sealed,

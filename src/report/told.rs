@@ -13,7 +13,7 @@ use crate::engine::event::{LaneId, Place};
 use crate::engine::slice::State;
 use crate::units::{RunId, Time};
 
-/// What the table of runs prints.
+/// What is told of every run: to the table of runs, and to what was executed of each arm.
 #[derive(Debug, Deserialize)]
 pub struct Told<'r> {
     /// Its number.
@@ -72,7 +72,7 @@ pub(super) struct Values<'r>(Vec<(Text<'r>, Value)>);
 /// What is told of the run that stands last at a slot.
 #[derive(Debug, Deserialize)]
 pub struct Occupant<'r> {
-    pub(super) place: Option<Seat>,
+    pub(super) place: Option<SlotOf>,
     pub(super) state: State,
     pub(super) started_at: Time,
     pub(super) ended_at: Option<Time>,
@@ -88,13 +88,14 @@ pub struct Occupant<'r> {
 
 /// Which slot a run stands at.
 #[derive(Clone, Copy, Debug, Deserialize)]
-pub(super) struct Seat {
+pub(super) struct SlotOf {
     pub(super) lane: LaneId,
     pub(super) position: u64,
 }
 
 impl Occupant<'_> {
-    /// Returns why the run stopped, as everybody may see; none where it ended by itself or has not ended.
+    /// Returns why the run stopped, or its state while it is not closed, as everybody may see; none where it ended by
+    /// itself.
     pub(super) fn reason(&self) -> Option<&'static str> {
         if matches!(self.state, State::Live | State::Ended) {
             return Some(self.state.text());

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 
-use super::{Fault, Result, Store, beside, must_be_file, rows};
+use super::{Fault, Result, Store, beside, folder_of, must_be_file, rows};
 use crate::engine::command::Action;
 use crate::record::anchor::expected::{self, Origin};
 use crate::record::anchor::line::{self, Line, Published};
@@ -168,10 +168,7 @@ fn append_line(path: &Path, line: &str) -> std::io::Result<()> {
     }
     file.sync_all()?;
     if is_new {
-        let folder = path
-            .parent()
-            .filter(|folder| !folder.as_os_str().is_empty());
-        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
+        File::open(folder_of(path))?.sync_all()?;
     }
     Ok(())
 }

@@ -273,7 +273,7 @@ pub(super) fn each_row(
             Ok(())
         },
     )?;
-    for id in lanes {
+    for id in lanes.iter().filter(|id| id.is_registered()) {
         if let Some(lane) = derived.slice.lane(*id) {
             each(&Row::Lane(*id, lane.clone()));
         }

@@ -72,7 +72,7 @@ pub enum Fault {
         /// How many names it has.
         names: u64,
     },
-    /// An import would write over something.
+    /// A file would be written over.
     #[error("`{}` exists; name a new file with --to", .0.display())]
     Exists(PathBuf),
     /// An import lacks what the record needs.

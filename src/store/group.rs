@@ -2,7 +2,7 @@
 //!
 //! Who comes while nobody leads, leads: it does the job of everybody who waits or comes meanwhile in one
 //! transaction, hands the lead over, waits for the disk, and tells each what came of its job. While it
-//! waits for the disk the next leader is at work. A thread that waits is woken once: to lead, or with its
+//! waits for the disk the next leader is at work, unless it has few to serve: then it lets the disk come first. A thread that waits is woken once: to lead, or with its
 //! answer.
 
 use std::collections::VecDeque;
@@ -113,11 +113,14 @@ impl<'g, J, A> Lead<'g, J, A> {
 
     /// Returns the next job; nothing once nobody waits. Each thread has one job, so there is an end.
     ///
-    /// Where twice as many wait for the disk as are served, the disk comes first, with `wait_for_disk`: then
-    /// they are back, and served with the few. Else few are served alone again and again, each time for
-    /// the price of many.
+    /// Once a lead, where nobody waits and more than twice as many wait for the disk as are served, the disk comes
+    /// first, with `wait_for_disk`: then they are back, and served with the few. Else few are served alone again and
+    /// again, each time for the price of many.
     pub fn next(&mut self, wait_for_disk: impl FnOnce()) -> Option<J> {
-        if self.jobs.is_empty() && self.take_waiting() && !self.has_waited {
+        if self.jobs.is_empty() {
+            self.take_waiting();
+        }
+        if self.jobs.is_empty() && !self.has_waited && self.is_outnumbered() {
             self.has_waited = true;
             wait_for_disk();
             self.take_waiting();
@@ -125,18 +128,18 @@ impl<'g, J, A> Lead<'g, J, A> {
         self.jobs.pop_front()
     }
 
-    /// Takes every job that waits; returns whether there was none, and few are served beside those who wait for
-    /// the disk.
-    fn take_waiting(&mut self) -> bool {
-        let mut line = self.group.line();
-        let waiting = std::mem::take(&mut line.waiting);
-        let are_few = waiting.is_empty() && 2 * self.tell.len() < line.unanswered;
-        drop(line);
+    /// Takes every job that waits.
+    fn take_waiting(&mut self) {
+        let waiting = std::mem::take(&mut self.group.line().waiting);
         for (job, tell) in waiting {
             self.jobs.push_back(job);
             self.tell.push(tell);
         }
-        are_few
+    }
+
+    /// Returns whether few are served beside those who wait for the disk.
+    fn is_outnumbered(&self) -> bool {
+        2 * self.tell.len() < self.group.line().unanswered
     }
 
     /// Lets the next in line lead.

@@ -21,6 +21,7 @@ use crate::units::Digest;
 const LOG_HEADER: usize = 32;
 /// What commits are counted from: from here on a number takes as many bytes as the next.
 const FIRST: i64 = 1 << 40;
+
 /// A file, whatever it is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Identity {

@@ -86,7 +86,7 @@ fn must_be_free(record: &Path) -> Result<()> {
 
 /// A record under a name of this process alone.
 struct Made {
-    connection: Option<Connection>,
+    connection: Connection,
     derived: Derived,
     rules: Option<Arc<Rules>>,
     /// Closed after the connection, whose own locks on the file that would lose.
@@ -95,32 +95,28 @@ struct Made {
 
 impl Made {
     fn begin(place: &Path) -> Result<Self> {
-        let file = Temporary::beside(place)?;
+        let file = Temporary::begin(place)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let mut made = Self {
-            connection: None,
+        let connection = Connection::open_with_flags(file.path(), flags)?;
+        open::prepare(&connection, file.path(), &mut Salts::new()?)?;
+        // Nobody reads it before it is whole: what breaks is thrown away.
+        connection.pragma_update_and_check(None, "journal_mode", "OFF", |_| Ok(()))?;
+        connection.pragma_update(None, "synchronous", "OFF")?;
+        connection.execute_batch("BEGIN IMMEDIATE")?;
+        Ok(Self {
+            connection,
             derived: Derived {
                 head: Head::EMPTY,
                 slice: Slice::of(Standing::default()),
             },
             rules: None,
             file,
-        };
-        let connection = Connection::open_with_flags(made.file.path(), flags)?;
-        open::prepare(&connection, made.file.path(), &mut Salts::new()?)?;
-        // Nobody reads it before it is whole: what breaks is thrown away.
-        connection.pragma_update_and_check(None, "journal_mode", "OFF", |_| Ok(()))?;
-        connection.pragma_update(None, "synchronous", "OFF")?;
-        connection.execute_batch("BEGIN IMMEDIATE")?;
-        made.connection = Some(connection);
-        Ok(made)
+        })
     }
 
     /// Adds an entry that was checked.
     fn add(&mut self, entry: &Entry) -> Result<()> {
-        let Some(connection) = &self.connection else {
-            return Ok(());
-        };
+        let connection = &self.connection;
         let broken = |message| Fault::Row {
             row: format!("entry {}", entry.seq),
             message,
@@ -149,14 +145,18 @@ impl Made {
     }
 
     /// Gives the record its name, once all of it is on the disk.
-    fn finish(&mut self, record: &Path) -> Result<()> {
-        if let Some(connection) = self.connection.take() {
-            self.derived.save(&connection)?;
-            connection.execute_batch("COMMIT")?;
-            connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
-            connection.close().map_err(|(_, error)| error)?;
-        }
+    fn finish(self, record: &Path) -> Result<()> {
+        let Self {
+            file,
+            connection,
+            mut derived,
+            ..
+        } = self;
+        derived.save(&connection)?;
+        connection.execute_batch("COMMIT")?;
+        connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+        connection.close().map_err(|(_, error)| error)?;
         must_be_free(record)?;
-        self.file.take_place(record)
+        file.take_place(record)
     }
 }

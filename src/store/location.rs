@@ -3,7 +3,7 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::{Fault, Result};
+use super::{Fault, Result, folder_of};
 
 /// File systems that other machines share, or that answer for one, by what `statfs` calls them.
 /// SQLite's locks and shared memory cannot be relied on there.
@@ -38,12 +38,12 @@ fn network(magic: u32) -> Option<&'static str> {
 
 /// Refuses to write a record on a network file system.
 pub(super) fn must_be_local(record: &Path) -> Result<()> {
-    let folder = match record.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
     // A link leads elsewhere; what is not there yet will be in its folder.
-    let place = if record.exists() { record } else { folder };
+    let place = if record.exists() {
+        record
+    } else {
+        folder_of(record)
+    };
     // Where this cannot be asked, opening says why.
     let kind = magic_of(place).and_then(network);
     match kind {

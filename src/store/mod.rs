@@ -341,6 +341,14 @@ fn beside(record: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
+/// Returns the folder that a file stands in.
+fn folder_of(file: &Path) -> &Path {
+    let folder = file
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    folder.unwrap_or(Path::new("."))
+}
+
 /// Returns the rules of the draft that a standing has opened last, read again only when it changed.
 fn current_rules(
     connection: &Connection,

@@ -1,4 +1,4 @@
-//! Loads and saves rows. No conditions on what they mean, no arithmetic.
+//! Loads and saves rows; decides nothing.
 
 use std::cmp::Ordering;
 
@@ -182,7 +182,7 @@ pub(super) fn with_run<T>(
     let mut rows = statement.query([signed(run.0)])?;
     match rows.next()? {
         Some(row) => {
-            let facts = row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?;
+            let facts = text(row, 0)?;
             with(Some(facts))
         }
         None => with(None),
@@ -268,7 +268,7 @@ pub(super) fn each_facts(
     let mut statement = connection.prepare("SELECT run, facts FROM runs ORDER BY run")?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
-        let facts = row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?;
+        let facts = text(row, 1)?;
         if !each(RunId(unsigned(row, 0)?), facts)? {
             return Ok(false);
         }
@@ -307,9 +307,8 @@ pub(super) fn each_facts_of<T>(
                     Ordering::Greater => break None,
                 }
             };
-            let facts = found.map(|row| row.get_ref(1).map(|facts| facts.as_str()));
-            let facts = facts.transpose()?.transpose();
-            if !each(what, facts.map_err(rusqlite::Error::from)?)? {
+            let facts = found.map(|row| text(row, 1)).transpose()?;
+            if !each(what, facts)? {
                 return Ok(());
             }
             let is_near = |after: RunId| {
@@ -343,7 +342,7 @@ pub(super) fn load_lane(connection: &Connection, slice: &mut Slice, id: LaneId) 
     if let Some(row) = rows.next()? {
         let number = unsigned(row, 0)?;
         if number == id.number {
-            let facts = row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?;
+            let facts = text(row, 1)?;
             slice.hold_lane(id, read("a lane", facts)?);
             return Ok(true);
         }
@@ -476,7 +475,7 @@ pub(super) fn each_lane(
     let mut rows = statement.query([signed(LaneId::registered(0).draft)])?;
     while let Some(row) = rows.next()? {
         let id = LaneId::registered(unsigned(row, 0)?);
-        let facts = row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?;
+        let facts = text(row, 1)?;
         if !each(id, facts) {
             break;
         }

@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 
-use super::{Fault, Result};
+use super::{Fault, Result, rows};
 
 /// The tables, and what belongs to them.
 pub(super) const TEXT: &str = include_str!("schema.sql");
@@ -11,8 +11,6 @@ const STATISTICS: [&str; 2] = [
     "CREATE TABLE sqlite_stat1(tbl,idx,stat)",
     "CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)",
 ];
-/// The tables that have an index beside their rows.
-const INDEXED: [&str; 3] = ["tasks", "runs", "lanes"];
 
 /// Returns the statements that make the tables, as SQLite keeps them.
 fn statements() -> impl Iterator<Item = &'static str> {
@@ -45,7 +43,11 @@ pub(super) fn must_be_own(connection: &Connection) -> Result<()> {
 
 /// Refuses a file whose indexes do not lead to the rows that are there.
 pub(super) fn must_lead_to_rows(connection: &Connection) -> Result<()> {
-    for table in INDEXED {
+    let mut indexed =
+        connection.prepare("SELECT DISTINCT tbl_name FROM sqlite_schema WHERE type = 'index'")?;
+    let mut indexed = indexed.query([])?;
+    while let Some(row) = indexed.next()? {
+        let table = rows::text(row, 0)?;
         let asked = format!("PRAGMA integrity_check({table})");
         let found: String = connection.query_row(&asked, [], |row| row.get(0))?;
         if found != "ok" {

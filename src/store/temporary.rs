@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
-use super::{Fault, JOURNAL, LOG, Result, beside};
+use super::{Fault, JOURNAL, LOG, Result, beside, folder_of};
 
 /// What ends the name of a file that is half made; before it stands the process that makes it.
 const TEMPORARY: &str = ".tmp";
 /// What SQLite may leave beside a database.
 const BESIDE: [&str; 3] = [LOG, "-shm", JOURNAL];
 
-/// A file that is made.
+/// A file that is not whole yet: locked, and under a name of this process.
 #[derive(Debug)]
 pub struct Temporary {
     path: PathBuf,
@@ -24,10 +24,10 @@ pub struct Temporary {
 
 impl Temporary {
     /// Begins a file beside the place that it will have.
-    pub fn beside(place: &Path) -> Result<Self> {
+    pub fn begin(place: &Path) -> Result<Self> {
         sweep(place);
         let path = beside(place, &format!(".{}{TEMPORARY}", std::process::id()));
-        let fault = |source| Fault::file(&path, source);
+        let fault = |source| Fault::file(place, source);
         // Made here, so that it is nobody else's, and locked, so that nobody sweeps it.
         let file = File::create_new(&path).map_err(fault)?;
         // Where files have no locks, nobody sweeps either.
@@ -35,7 +35,7 @@ impl Temporary {
         if !is_same(&file, &path) {
             let swept =
                 "another process took it for one that was left behind; run the same command again";
-            return Err(fault(io::Error::other(swept)));
+            return Err(Fault::file(&path, io::Error::other(swept)));
         }
         Ok(Self { path, file })
     }
@@ -60,11 +60,7 @@ impl Temporary {
         };
         self.file.sync_all().map_err(fault)?;
         move_to(&self.path, place).map_err(fault)?;
-        let folder = match place.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder,
-            _ => Path::new("."),
-        };
-        let folder = File::open(folder).map_err(fault)?;
+        let folder = File::open(folder_of(place)).map_err(fault)?;
         folder.sync_all().map_err(fault)
     }
 }
@@ -110,8 +106,7 @@ fn remove(path: &Path) {
 ///
 /// What cannot be removed is only of no use.
 fn sweep(place: &Path) {
-    let folder = place.parent().filter(|folder| *folder != Path::new(""));
-    let Ok(found) = std::fs::read_dir(folder.unwrap_or(Path::new("."))) else {
+    let Ok(found) = std::fs::read_dir(folder_of(place)) else {
         return;
     };
     for left in found.flatten() {
