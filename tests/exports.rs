@@ -161,9 +161,20 @@ fn an_import_takes_away_what_killed_ones_have_left() {
         fs::write(&path, "half made").unwrap();
         path
     };
-    let dead = ["copy.db.41.tmp", "copy.db.41.tmp-wal", "copy.db.42.tmp"].map(left);
-    let others = ["copy.db.x.tmp", "copy.db.43.tmp.old", "other.db.44.tmp"].map(left);
-    let live = left("copy.db.45.tmp");
+    let dead = [
+        "copy.db.41.prereg-tmp",
+        "copy.db.41.prereg-tmp-wal",
+        "copy.db.42.prereg-tmp",
+    ]
+    .map(left);
+    let others = [
+        "copy.db.x.prereg-tmp",
+        "copy.db.43.prereg-tmp.old",
+        "other.db.44.prereg-tmp",
+        "copy.db.46.tmp",
+    ]
+    .map(left);
+    let live = left("copy.db.45.prereg-tmp");
     let held = fs::File::open(&live).unwrap();
     held.lock().unwrap();
     assert_eq!(
@@ -176,7 +187,7 @@ fn an_import_takes_away_what_killed_ones_have_left() {
     study.data(&["verify", "copy.db"]);
     study.data(&["start", "t0", "a", "--db", "copy.db"]);
 
-    let dead = ["out.jsonl.41.tmp", "slots.csv.42.tmp"].map(left);
+    let dead = ["out.jsonl.41.prereg-tmp", "slots.csv.42.prereg-tmp"].map(left);
     exported(&study, "out.jsonl", &[]);
     exported(&study, "slots.csv", &["--csv", "slots"]);
     assert!(!dead.iter().any(|path| path.exists()), "{dead:?}");

@@ -683,6 +683,47 @@ fn a_record_whose_making_the_power_cut_off_is_made_anew() {
 }
 
 #[test]
+fn a_journal_beside_a_record_is_not_rolled_back_over_it() {
+    let study = Recipe::default().lay();
+    study.complete();
+    let journal = study.base.join("study.prereg.db-journal");
+    for written in [journal_of_nothing(), b"x".to_vec()] {
+        fs::write(&journal, written).unwrap();
+        assert_faults(&study, "foreign-log", "is not the log of");
+    }
+    // Nor does it make of a broken file one that was only begun.
+    let whole = fs::read(study.record()).unwrap();
+    for broken in [vec![7; 8192], [&vec![0; 512], &whole[512..]].concat()] {
+        fs::write(study.record(), broken).unwrap();
+        let said = study.prereg(&["verify", "study.prereg.db"]);
+        assert_ne!(said.code, Some(0), "{said:?}");
+    }
+    fs::write(study.record(), &whole).unwrap();
+    fs::remove_file(&journal).unwrap();
+    let connection = Connection::open(study.record()).unwrap();
+    connection.execute_batch("DELETE FROM marks").unwrap();
+    drop(connection);
+    for written in [None, Some(journal_of_nothing())] {
+        if let Some(written) = written {
+            fs::write(&journal, written).unwrap();
+        }
+        let said = study.prereg(&["verify", "study.prereg.db"]);
+        assert_ne!(said.code, Some(0), "{said:?}");
+    }
+    // A pipe there keeps nobody waiting.
+    fs::write(study.record(), &whole).unwrap();
+    fs::remove_file(&journal).unwrap();
+    assert!(
+        Command::new("mkfifo")
+            .arg(&journal)
+            .status()
+            .unwrap()
+            .success()
+    );
+    assert_faults(&study, "not-file", "is not a regular file");
+}
+
+#[test]
 fn what_was_only_begun_is_empty_and_a_protocol_is_no_record() {
     let study = Recipe::default().lay();
     let connection = Connection::open(study.record()).unwrap();

@@ -661,9 +661,49 @@ fn rows_that_an_index_alone_holds_are_found() {
     };
     assert_eq!(divergence.code, Code::TablesDiffer);
     assert!(
-        divergence.message.contains("an index of `runs`"),
+        divergence.message.contains("the pages of `runs`"),
         "{divergence}"
     );
+}
+
+#[test]
+fn rows_that_are_found_otherwise_than_they_are_read_are_found() {
+    let study = finished();
+    let bench = Bench::new();
+    let mut whole = fs::read(study.record()).unwrap();
+    let connection = Connection::open(study.record()).unwrap();
+    let root = connection.query_row(
+        "SELECT rootpage FROM sqlite_schema WHERE name = 'facts'",
+        [],
+        |row| row.get::<_, u32>(0),
+    );
+    drop(connection);
+    // The places of the first two rows in their page: who reads all of them finds the same ones.
+    let page = (root.unwrap() as usize - 1) * 4096;
+    assert_eq!(whole[page], 0x0a, "a leaf");
+    assert!(whole[page + 4] >= 2, "two rows");
+    let cells = &mut whole[page + 8..page + 12];
+    cells.rotate_left(2);
+    assert_eq!(
+        bench.divergence(&whole, "rows out of order"),
+        Code::TablesDiffer
+    );
+}
+
+#[test]
+fn a_name_that_stands_twice_in_a_row_means_the_same_to_everybody() {
+    let study = finished();
+    let slots = study.prereg(&["export", "--csv", "slots"]).out;
+    assert!(slots.contains("scored"), "{slots}");
+    let connection = Connection::open(study.record()).unwrap();
+    let forged = connection.execute(
+        "UPDATE runs SET facts = replace(facts, '\"passed\":', '\"passed\":null,\"passed\":')",
+        [],
+    );
+    assert!(forged.unwrap() > 0);
+    drop(connection);
+    study.verify();
+    assert_eq!(study.prereg(&["export", "--csv", "slots"]).out, slots);
 }
 
 #[test]

@@ -118,8 +118,10 @@ impl Occupant<'_> {
 impl Values<'_> {
     /// Returns an outcome; null where it is missing.
     pub(super) fn one<'v>(values: Option<&'v Self>, outcome: &str) -> &'v Value {
-        let mut all = values.iter().flat_map(|values| &values.0);
-        all.find(|(id, _)| id.0 == outcome)
+        let all = values.iter().flat_map(|values| &values.0);
+        // Of several the last counts, as it does wherever they are a map.
+        all.rev()
+            .find(|(id, _)| id.0 == outcome)
             .map_or(&Value::Null, |(_, value)| value)
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 
-use super::{Fault, Result, Store, beside, folder_of, must_be_file, rows};
+use super::{Fault, Result, Store, beside, folder_of, location, must_be_file, rows};
 use crate::engine::command::Action;
 use crate::record::anchor::expected::{self, Origin};
 use crate::record::anchor::line::{self, Line, Published};
@@ -31,6 +31,7 @@ pub fn published_beside(record: &Path) -> Result<Vec<Published>> {
 /// Refuses to write to a record that is not what was published last.
 pub(super) fn must_extend(record: &Path, connection: Option<&Connection>) -> Result<()> {
     let path = anchors_of(record);
+    location::must_have_one_name(&path)?;
     let known = newest(&path)?;
     if known.is_empty() {
         return Ok(());
@@ -141,6 +142,7 @@ impl Store {
     /// Keeps a published line beside the record; returns once it is on the disk.
     pub fn keep_published(&self, published: &Published) -> Result<()> {
         let path = anchors_of(&self.path);
+        location::must_have_one_name(&path)?;
         append_line(&path, &published.to_string()).map_err(|source| Fault::file(&path, source))
     }
 }

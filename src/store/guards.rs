@@ -13,12 +13,14 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 
 use super::open::{BUSY, as_it_stands};
-use super::{Fault, JOURNAL, LOG, Result, beside, rows};
+use super::{Fault, JOURNAL, LOG, Result, SHARED, beside, rows};
 use crate::record::entry::Head;
 use crate::units::Digest;
 
 /// How long the header of a log is.
 const LOG_HEADER: usize = 32;
+/// What a journal of SQLite begins with.
+const JOURNAL_MAGIC: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
 /// What commits are counted from: from here on a number takes as many bytes as the next.
 const FIRST: i64 = 1 << 40;
 
@@ -192,7 +194,11 @@ impl Marks {
                 within: row.get::<_, Vec<u8>>(4)?.try_into().ok(),
             })
         });
-        Ok(found.optional()?)
+        let missing = || Fault::Row {
+            row: "marks".to_owned(),
+            message: "it is missing".to_owned(),
+        };
+        Ok(Some(found.optional()?.ok_or_else(missing)?))
     }
 
     /// Returns whether what is seen through a log with these salts goes on where the file ends, or the
@@ -252,16 +258,24 @@ pub(super) fn empty_log(connection: &Connection) -> Result<bool> {
 ///
 /// Before any connection that writes: the last of those to be closed puts the log into the file.
 pub(super) fn must_be_own_log(record: &Path) -> Result<()> {
-    if is_log_empty(record) || is_begun(record) {
+    must_be_files(record)?;
+    if is_begun(record) {
         return Ok(());
     }
-    let foreign = || Fault::ForeignLog {
+    let foreign = |suffix| Fault::ForeignLog {
         record: record.to_owned(),
-        log: beside(record, LOG),
+        log: beside(record, suffix),
     };
+    if length(record, JOURNAL) > 0 {
+        // Whoever writes next would roll it back over the record.
+        return Err(foreign(JOURNAL));
+    }
+    if is_log_empty(record) {
+        return Ok(());
+    }
     if std::fs::metadata(record).map_or(0, |file| file.len()) == 0 {
         // SQLite would take it away, with all that may be in it.
-        return Err(foreign());
+        return Err(foreign(LOG));
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(record, flags)?;
@@ -286,22 +300,51 @@ pub(super) fn must_be_own_log(record: &Path) -> Result<()> {
         // The pages do not fit together.
         (_, Ok(None) | Err(_)) => false,
     };
-    if is_own { Ok(()) } else { Err(foreign()) }
+    if is_own { Ok(()) } else { Err(foreign(LOG)) }
+}
+
+/// Refuses what SQLite would wait for, or write through, in the place of a file beside a record.
+fn must_be_files(record: &Path) -> Result<()> {
+    for suffix in [LOG, JOURNAL, SHARED] {
+        let path = beside(record, suffix);
+        if path.symlink_metadata().is_ok_and(|found| !found.is_file()) {
+            return Err(Fault::NotFile(path));
+        }
+    }
+    Ok(())
+}
+
+/// Returns how long a file beside a record is.
+fn length(record: &Path, suffix: &str) -> u64 {
+    std::fs::metadata(beside(record, suffix)).map_or(0, |file| file.len())
+}
+
+/// Refuses a record that does not say which log is its own.
+pub(super) fn must_be_marked(connection: &Connection) -> Result<()> {
+    Marks::of(connection).map(|_| ())
 }
 
 /// Returns whether a cut of the power left a record that was only begun: no tables, no frame of a log,
 /// and a journal that whoever writes next rolls back. A record has a journal only while it is begun.
 pub(super) fn is_begun(record: &Path) -> bool {
-    let length = |suffix| std::fs::metadata(beside(record, suffix)).map_or(0, |file| file.len());
-    if length(JOURNAL) == 0 || length(LOG) > LOG_HEADER as u64 {
+    if length(record, JOURNAL) == 0 || length(record, LOG) > LOG_HEADER as u64 {
         return false;
     }
     match in_file(record) {
         Ok(marks) => marks.is_none(),
-        // Part of its first page is there.
-        Err(Fault::Storage(error)) => !is_unavailable(&error),
+        // Part of its first page is there, which is written only once the journal is on the disk.
+        Err(Fault::Storage(error)) => {
+            !is_unavailable(&error) && is_journal(&beside(record, JOURNAL))
+        }
         Err(_) => false,
     }
+}
+
+/// Returns whether a file is a journal of SQLite.
+fn is_journal(path: &Path) -> bool {
+    let mut magic = [0; JOURNAL_MAGIC.len()];
+    let read = File::open(path).and_then(|file| file.read_exact_at(&mut magic, 0));
+    read.is_ok() && magic == JOURNAL_MAGIC
 }
 
 /// Returns whether the world, and not what stands in the files, prevents somebody from reading.
@@ -313,7 +356,7 @@ fn is_unavailable(error: &rusqlite::Error) -> bool {
 
 /// Returns whether nothing stands in a log.
 pub(super) fn is_log_empty(record: &Path) -> bool {
-    std::fs::metadata(beside(record, LOG)).map_or(true, |log| log.len() == 0)
+    length(record, LOG) == 0
 }
 
 /// Reads the marks that the file itself holds, without its log.

@@ -9,7 +9,9 @@ use super::derived::{self, Derived};
 use super::verify::{self, End};
 use super::write::Salts;
 use super::write::is_made_up;
-use super::{Fault, LOG, Result, Temporary, beside, current_rules, must_be_file, open, rows};
+use super::{
+    Fault, JOURNAL, LOG, Result, Temporary, beside, current_rules, must_be_file, open, rows,
+};
 use crate::engine::rules::Rules;
 use crate::engine::slice::{Slice, Standing};
 use crate::record::anchor::expected::Expected;
@@ -72,10 +74,10 @@ pub fn import(export: &Path, to: Option<&Path>, folder: &Path) -> Result<Import>
     })
 }
 
-/// Refuses a place where something stands, or where the log of a record that was there still does.
+/// Refuses a place where something stands, or where a log or journal of a record that was there still does.
 fn must_be_free(record: &Path) -> Result<()> {
-    let log = beside(record, LOG);
-    match [record, &log]
+    let (log, journal) = (beside(record, LOG), beside(record, JOURNAL));
+    match [record, &log, &journal]
         .into_iter()
         .find(|path| path.symlink_metadata().is_ok())
     {

@@ -4,6 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 
 use super::fault::Fault;
+use super::location;
 
 /// The file whose lock a writer holds; never the record itself, whose own locks a second handle
 /// would lose.
@@ -23,6 +24,7 @@ impl Lock {
     /// Opens the lock of a record.
     pub(super) fn of(record: &Path) -> Result<Self, Fault> {
         let path = super::beside(record, "-lock");
+        location::must_have_one_name(&path)?;
         match super::must_be_file(&path) {
             Ok(_) | Err(Fault::NotFound(_)) => {}
             Err(fault) => return Err(fault),

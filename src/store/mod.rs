@@ -85,6 +85,8 @@ type Result<T> = std::result::Result<T, Fault>;
 const LOG: &str = "-wal";
 /// What SQLite appends to it for what is to be rolled back while a record is begun.
 const JOURNAL: &str = "-journal";
+/// What it appends to it for what those who have it open share.
+const SHARED: &str = "-shm";
 /// The shortest page of a database, in bytes.
 const PAGE_MIN: u64 = 512;
 

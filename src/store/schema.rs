@@ -41,18 +41,20 @@ pub(super) fn must_be_own(connection: &Connection) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a file whose indexes do not lead to the rows that are there.
-pub(super) fn must_lead_to_rows(connection: &Connection) -> Result<()> {
-    let mut indexed =
-        connection.prepare("SELECT DISTINCT tbl_name FROM sqlite_schema WHERE type = 'index'")?;
-    let mut indexed = indexed.query([])?;
-    while let Some(row) = indexed.next()? {
+/// Refuses a file in which who looks a row up finds another one than who reads all of them: whose indexes and pages
+/// do not fit together.
+pub(super) fn must_fit_together(connection: &Connection) -> Result<()> {
+    // Of the entries, whose chain was followed, the last has to be found where it is looked up.
+    let mut tables = connection
+        .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> 'entries'")?;
+    let mut tables = tables.query([])?;
+    while let Some(row) = tables.next()? {
         let table = rows::text(row, 0)?;
         let asked = format!("PRAGMA integrity_check({table})");
         let found: String = connection.query_row(&asked, [], |row| row.get(0))?;
         if found != "ok" {
             return Err(Fault::Row {
-                row: format!("an index of `{table}`"),
+                row: format!("the pages of `{table}`"),
                 message: found,
             });
         }

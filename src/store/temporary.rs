@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
-use super::{Fault, JOURNAL, LOG, Result, beside, folder_of};
+use super::{Fault, JOURNAL, LOG, Result, SHARED, beside, folder_of};
 
 /// What ends the name of a file that is half made; before it stands the process that makes it.
-const TEMPORARY: &str = ".tmp";
+const TEMPORARY: &str = ".prereg-tmp";
 /// What SQLite may leave beside a database.
-const BESIDE: [&str; 3] = [LOG, "-shm", JOURNAL];
+const BESIDE: [&str; 3] = [LOG, SHARED, JOURNAL];
 
 /// A file that is not whole yet: locked, and under a name of this process.
 #[derive(Debug)]

@@ -17,7 +17,7 @@ use crate::record::entry::{EntryText, GENESIS, Head};
 use crate::record::reading::{self, Reading};
 use crate::store::abreast::{self, Closed, In};
 use crate::store::spill::Spill;
-use crate::store::{Fault, Store, frames, rows, schema};
+use crate::store::{Fault, Store, frames, guards, rows, schema};
 use crate::units::Digest;
 
 /// How many entries or rows are worked on at once.
@@ -151,6 +151,11 @@ pub(super) fn record(
         ));
     }
     files.compare(&store.connection)?;
+    if rows::head(&store.connection)? != audit.head {
+        return Err(tables_differ(
+            "the last entry is not found where it is looked up".to_owned(),
+        ));
+    }
     for backward in expected.backward() {
         let found = rows::entry(&store.connection, backward.head.seq)?;
         compare_backward(*backward, found.map(|entry| entry.digest))?;
@@ -338,6 +343,7 @@ fn hand_tables(connection: &Connection, gate: &Gate) -> Result<(), Stop> {
         })?;
         gate.hand(Batch::EndOf(table))?;
     }
-    // Rows that an index alone holds, or hides, would be decided by.
-    Ok(schema::must_lead_to_rows(connection)?)
+    // Rows that an index alone holds, or a page hides, would be decided by.
+    guards::must_be_marked(connection)?;
+    Ok(schema::must_fit_together(connection)?)
 }
