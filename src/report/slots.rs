@@ -118,11 +118,11 @@ impl<'a> Slots<'a> {
         }
     }
 
-    /// Takes a window, or a lane of the registered plan; they come before runs.
+    /// Takes a window or a lane; they come before runs.
     pub fn add(&mut self, row: &Row) {
         match row {
             Row::Window(window, tally) => self.seats.window(*window, tally),
-            Row::Lane(id, lane) if !self.rules.goes_by_counts() => {
+            Row::Lane(id, lane) if id.is_registered() && !self.rules.goes_by_counts() => {
                 self.lane(id.number, lane);
             }
             Row::Lane(..) => {}

@@ -53,9 +53,11 @@ pub(super) fn must_fit_together(connection: &Connection) -> Result<()> {
         let asked = format!("PRAGMA integrity_check({table})");
         let found: String = connection.query_row(&asked, [], |row| row.get(0))?;
         if found != "ok" {
+            // Before what is wrong it may say in which database.
+            let message = found.lines().find(|line| !line.starts_with("***"));
             return Err(Fault::Row {
                 row: format!("the pages of `{table}`"),
-                message: found,
+                message: message.unwrap_or("they do not fit together").to_owned(),
             });
         }
     }
