@@ -11,7 +11,7 @@ mod common;
 use std::cell::Cell;
 use std::fs::{self, File};
 use std::io::{Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::{Recipe, Said, Study, end_of, wait_until};
@@ -361,19 +361,19 @@ fn nothing_is_written_to_a_record_under_another_name() {
     study.verify();
 }
 
+/// Puts a pipe that nobody writes to in the place of a file.
+fn put_pipe(place: &Path) {
+    let made = Command::new("mkfifo").arg(place).status();
+    assert!(made.unwrap().success());
+}
+
 #[test]
 fn a_lock_that_nobody_answers_keeps_nobody_waiting() {
     let study = Recipe::default().lay();
     study.register();
     let lock = study.base.join("study.prereg.db-lock");
     fs::remove_file(&lock).unwrap();
-    assert!(
-        Command::new("mkfifo")
-            .arg(&lock)
-            .status()
-            .unwrap()
-            .success()
-    );
+    put_pipe(&lock);
     let said = study.prereg(&["start", "t0", "a", "--json"]);
     assert_eq!(
         (said.code, said.error_code()),
@@ -713,13 +713,7 @@ fn a_journal_beside_a_record_is_not_rolled_back_over_it() {
     // A pipe there keeps nobody waiting.
     fs::write(study.record(), &whole).unwrap();
     fs::remove_file(&journal).unwrap();
-    assert!(
-        Command::new("mkfifo")
-            .arg(&journal)
-            .status()
-            .unwrap()
-            .success()
-    );
+    put_pipe(&journal);
     assert_faults(&study, "not-file", "is not a regular file");
 }
 

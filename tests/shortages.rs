@@ -144,3 +144,28 @@ fn rows_of_a_draft_that_are_not_what_was_opened_decide_nothing() {
         assert_eq!(study.prereg(&["verify", "study.prereg.db"]).code, Some(5));
     }
 }
+
+#[test]
+fn a_full_disk_is_the_fault_of_what_is_written_there() {
+    let study = begun();
+    for _ in 0..60 {
+        study.data(&["deviate", "--note", &"long ".repeat(200)]);
+    }
+    // More than the index beside the log takes, and less than the export.
+    let limit = "trap '' XFSZ; ulimit -f 80";
+    let said = limited(&study, limit, &["export", "--to", "all.jsonl", "--json"]);
+    assert_eq!(
+        (said.code, said.error_code()),
+        (Some(1), "file".to_owned()),
+        "{said:?}"
+    );
+    assert!(
+        said.out.contains("all.jsonl") && !said.out.contains("study.prereg.db"),
+        "{said:?}"
+    );
+    let names = std::fs::read_dir(&study.base).unwrap();
+    let names = names.map(|found| found.unwrap().file_name().into_string().unwrap());
+    let left: Vec<String> = names.filter(|name| name.starts_with("all.jsonl")).collect();
+    assert!(left.is_empty(), "{left:?}");
+    study.data(&["export", "--to", "all.jsonl"]);
+}

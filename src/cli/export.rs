@@ -7,13 +7,13 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::args::{Export, Import, Rows};
-use super::reply::{Failure, Output, Reply, streamed};
+use super::reply::{Failure, Reply, streamed};
 use super::results::counted;
 use super::seal::{is_sealed_now, look};
 use super::study::find_record;
 use crate::record::{prml, statement, unshown};
 use crate::report::tables::Table;
-use crate::store::{self, Store, Temporary};
+use crate::store::{self, Fault, Store, Temporary};
 use crate::units::Digest;
 
 /// Writes the record as one file, or a table or a statement of it.
@@ -33,19 +33,25 @@ pub(super) fn export(args: &Export, as_json: bool) -> Result<Reply, Failure> {
     let mut store = look(&record, &args.looks)?;
     let sealed = !args.looks.unblind && is_sealed_now(&mut store)?;
     let Some(path) = &args.to else {
-        let mut out = BufWriter::new(Output::new(io::stdout()));
-        let written = write(args, &mut store, &mut out, sealed);
-        let flushed = out.flush();
-        if let Some(kind) = out.get_ref().failed {
-            return streamed(Err(kind.into()));
+        let mut out = BufWriter::new(io::stdout());
+        if let Err(fault) = write(args, &mut store, &mut out, sealed) {
+            return match fault {
+                Fault::Output(error) => streamed(Err(error)),
+                other => Err(other.into()),
+            };
         }
-        written?;
         return Ok(Reply {
             aside: unshown::lines(),
-            ..streamed(flushed)?
+            ..streamed(out.flush())?
         });
     };
-    let written = write_whole(path, |out| write(args, &mut store, out, sealed))?;
+    let written = write_whole(path, |out| {
+        let written = write(args, &mut store, out, sealed);
+        written.map_err(|fault| match fault {
+            Fault::Output(error) => Failure::file(path, &error),
+            other => other.into(),
+        })
+    })?;
     let seal = if sealed {
         "; sealed outcomes are left out until the study has ended"
     } else {
@@ -74,7 +80,7 @@ fn write(
     store: &mut Store,
     out: &mut (impl Write + Send),
     sealed: bool,
-) -> Result<Written, Failure> {
+) -> Result<Written, Fault> {
     let Some(rows) = args.csv else {
         let exported = store.export(out, sealed)?;
         return Ok(Written {
@@ -212,21 +218,15 @@ pub(super) fn import(args: &Import) -> Result<Reply, Failure> {
 /// Writes a file whole or not at all, and never over one that exists.
 pub(super) fn write_whole<T>(
     path: &Path,
-    write: impl FnOnce(&mut BufWriter<Output<&File>>) -> Result<T, Failure>,
+    write: impl FnOnce(&mut BufWriter<&File>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     if path.exists() {
         return Err(Failure::exists(path));
     }
     let temporary = Temporary::begin(path)?;
-    let mut out = BufWriter::with_capacity(1 << 18, Output::new(temporary.file()));
-    let written = write(&mut out);
-    let flushed = out.flush();
-    if let Some(kind) = out.get_ref().failed {
-        // Not the fault of what was to be written.
-        return Err(Failure::file(path, &kind.into()));
-    }
-    let written = written?;
-    flushed.map_err(|error| Failure::file(path, &error))?;
+    let mut out = BufWriter::with_capacity(1 << 18, temporary.file());
+    let written = write(&mut out)?;
+    out.flush().map_err(|error| Failure::file(path, &error))?;
     temporary.take_place(path)?;
     Ok(written)
 }

@@ -133,6 +133,7 @@ impl From<Fault> for Failure {
                     text: None,
                 }
             }
+            Fault::Output(error) => Self::output(&error),
             Fault::Exists(_) => Self::Usage { code, message },
             Fault::SealedExport(_) => Self::Declined { code, message },
             _ => Self::Fault { code, message },
@@ -336,30 +337,6 @@ pub(super) fn streamed(written: io::Result<()>) -> Result<Reply, Failure> {
         // Whoever closed the pipe has seen enough.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::output(&error)),
         _ => Ok(Reply::written()),
-    }
-}
-
-/// Where something is written, which knows afterwards why that could not be done.
-#[derive(Debug)]
-pub(super) struct Output<W> {
-    out: W,
-    pub failed: Option<io::ErrorKind>,
-}
-
-impl<W: Write> Output<W> {
-    pub(super) fn new(out: W) -> Self {
-        Self { out, failed: None }
-    }
-}
-
-impl<W: Write> Write for Output<W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.out.write(bytes);
-        written.inspect_err(|error| self.failed = Some(error.kind()))
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
     }
 }
 

@@ -47,6 +47,10 @@ impl Cells {
             self.unknown();
         }
         self.filled = 0;
+        if self.out.is_empty() || self.out.ends_with('\n') {
+            // A line of nothing would be read as no row.
+            self.out.push_str("\"\"");
+        }
         self.out.push('\n');
     }
 
@@ -305,8 +309,8 @@ mod tests {
             (OutcomeKind::Number, json!(-3), "-3\n"),
             (OutcomeKind::Number, json!(0.1), "0.1\n"),
             (OutcomeKind::Binary, json!(true), "1\n"),
-            (OutcomeKind::Binary, json!(null), "\n"),
-            (OutcomeKind::Money, json!(null), "\n"),
+            (OutcomeKind::Binary, json!(null), "\"\"\n"),
+            (OutcomeKind::Money, json!(null), "\"\"\n"),
         ] {
             assert_eq!(outcome(kind, value.clone()), cell, "{value}");
         }

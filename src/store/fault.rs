@@ -125,6 +125,9 @@ pub enum Fault {
         /// Why.
         source: std::io::Error,
     },
+    /// What was read could not be written where it was to go; the record has no part in that.
+    #[error("what was read cannot be written: {0}")]
+    Output(std::io::Error),
     /// The system gives no random bytes.
     #[error("the system gives no random bytes: {0}")]
     Random(std::io::Error),
@@ -168,6 +171,7 @@ impl Fault {
             Self::InDoubt(_) | Self::NotFlushed { .. } => "commit-in-doubt",
             Self::Lock { .. } => "record-lock",
             Self::File { .. } => "file",
+            Self::Output(_) => "output",
             Self::Random(_) => "no-random-bytes",
             Self::Threads(_) => "no-threads",
             Self::Storage(_) => "storage",

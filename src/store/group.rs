@@ -2,8 +2,8 @@
 //!
 //! Who comes while nobody leads, leads: it does the job of everybody who waits or comes meanwhile in one
 //! transaction, hands the lead over, waits for the disk, and tells each what came of its job. While it
-//! waits for the disk the next leader is at work, unless it has few to serve: then it lets the disk come first. A thread that waits is woken once: to lead, or with its
-//! answer.
+//! waits for the disk the next leader is at work, unless it has few to serve: then it lets the disk come
+//! first. A thread that waits is woken once: to lead, or with its answer.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{self, Receiver, SyncSender};

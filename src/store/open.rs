@@ -152,7 +152,7 @@ pub(super) fn recognise(connection: &Connection, path: &Path) -> Result<()> {
             found: version,
         });
     }
-    schema::must_be_own(&look)
+    schema::must_be_own(&look, path)
 }
 
 fn foreign(error: rusqlite::Error, path: &Path) -> Fault {

@@ -1,5 +1,7 @@
 //! What tables a record has, and that it has no others.
 
+use std::path::Path;
+
 use rusqlite::Connection;
 
 use super::{Fault, Result, rows};
@@ -27,16 +29,26 @@ fn statements() -> impl Iterator<Item = &'static str> {
 }
 
 /// Refuses a file in which something stands that is not of its making: what answers in the place of a table (views,
-/// virtual tables, an index with rows of its own), acts when one is written to (triggers), or makes of a table another.
-pub(super) fn must_be_own(connection: &Connection) -> Result<()> {
-    let mut made = connection.prepare("SELECT sql FROM sqlite_schema")?;
+/// virtual tables, an index with rows of its own), or acts when one is written to (triggers). One whose own tables are
+/// made otherwise is no record.
+pub(super) fn must_be_own(connection: &Connection, path: &Path) -> Result<()> {
+    let mut made = connection.prepare("SELECT sql, type = 'table', name FROM sqlite_schema")?;
     let mut made = made.query([])?;
     while let Some(row) = made.next()? {
         let sql = row.get_ref(0)?.as_str().unwrap_or_default();
         let is_own = statements().any(|own| sql.strip_prefix("CREATE ") == Some(own));
-        if !is_own && !STATISTICS.contains(&sql) {
-            return Err(broken(format!("`{sql}` is not of its making")));
+        if is_own || STATISTICS.contains(&sql) {
+            continue;
         }
+        let (is_table, name) = (row.get(1)?, rows::text(row, 2)?);
+        let is_one_of_ours = |own: &str| own.starts_with(&format!("TABLE {name} ("));
+        if is_table && statements().any(is_one_of_ours) {
+            return Err(Fault::NotARecord(path.to_owned()));
+        }
+        return Err(Fault::Row {
+            row: "the schema".to_owned(),
+            message: format!("`{sql}` is not of its making"),
+        });
     }
     Ok(())
 }
@@ -62,11 +74,4 @@ pub(super) fn must_fit_together(connection: &Connection) -> Result<()> {
         }
     }
     Ok(())
-}
-
-fn broken(message: String) -> Fault {
-    Fault::Row {
-        row: "the schema".to_owned(),
-        message,
-    }
 }

@@ -1,7 +1,6 @@
 //! A study as tables, row by row.
 
 use std::io::Write;
-use std::path::Path;
 
 use rusqlite::Connection;
 use serde::Deserialize;
@@ -34,16 +33,14 @@ impl Store {
     }
 
     fn export_runs(&mut self, out: &mut (impl Write + Send), sealed: bool) -> Result<u64> {
-        let path = self.path.clone();
-        let fault = |source| Fault::file(&path, source);
         let rules = self.rules()?;
         let protocol = rules.as_ref().map(|rules| rules.protocol());
         let table = RunTable::new(protocol, sealed);
-        out.write_all(table.header().as_bytes()).map_err(fault)?;
+        out.write_all(table.header().as_bytes())
+            .map_err(Fault::Output)?;
         let snapshot = self.connection.unchecked_transaction()?;
         let derived = derived(&snapshot, &mut self.cache)?;
         let written = write_rows(
-            &path,
             out,
             || table.rows(),
             |sender| derived::each_run(&snapshot, derived, |kept| Ok(sender.row((), Some(kept)))),
@@ -55,7 +52,7 @@ impl Store {
                 Ok(())
             },
         )?;
-        out.flush().map_err(fault)?;
+        out.flush().map_err(Fault::Output)?;
         Ok(written)
     }
 
@@ -73,16 +70,14 @@ impl Store {
     }
 
     fn export_slots(&mut self, out: &mut (impl Write + Send), sealed: bool) -> Result<u64> {
-        let path = self.path.clone();
-        let fault = |source| Fault::file(&path, source);
         let standing = self.standing()?;
         let rules = self.rules()?;
         let protocol = rules.as_ref().map(|rules| rules.protocol());
         let is_registered = standing.registered.is_some();
         let Some(rules) = rules.as_ref().filter(|_| is_registered) else {
             let header = SlotTable::new(protocol, Vec::new(), sealed).header();
-            out.write_all(header.as_bytes()).map_err(fault)?;
-            return out.flush().map(|()| 0).map_err(fault);
+            out.write_all(header.as_bytes()).map_err(Fault::Output)?;
+            return out.flush().map(|()| 0).map_err(Fault::Output);
         };
         let known = match rules.is_open() || rules.grows() {
             true => Vec::new(),
@@ -93,9 +88,9 @@ impl Store {
             |slice, plan| tables::tasks(rules, slice, plan, &known),
             |tasks, slots| {
                 let table = SlotTable::new(protocol, tasks, sealed);
-                out.write_all(table.header().as_bytes()).map_err(fault)?;
+                out.write_all(table.header().as_bytes())
+                    .map_err(Fault::Output)?;
                 write_rows(
-                    &path,
                     out,
                     || table.rows(),
                     |sender| slots.each_kept(sender),
@@ -108,7 +103,7 @@ impl Store {
                 )
             },
         )?;
-        out.flush().map_err(fault)?;
+        out.flush().map_err(Fault::Output)?;
         Ok(written)
     }
 
@@ -221,13 +216,11 @@ impl KeptSlots<'_> {
 
 /// Writes rows of a table on several threads, in the order in which they are taken out; returns how many.
 fn write_rows<T: Send>(
-    path: &Path,
     out: &mut (impl Write + Send),
     begin: impl Fn() -> Cells + Sync,
     take: impl FnOnce(&mut Sender<'_, T>) -> Result<()>,
     row: impl Fn(&mut Cells, T, Option<&str>) -> Result<()> + Sync,
 ) -> Result<u64> {
-    let fault = |source| Fault::file(path, source);
     let mut written = 0;
     pipe::abreast(
         take,
@@ -241,7 +234,7 @@ fn write_rows<T: Send>(
         },
         |(count, text)| {
             written += count;
-            out.write_all(text.as_bytes()).map_err(fault)
+            out.write_all(text.as_bytes()).map_err(Fault::Output)
         },
     )?;
     Ok(written)

@@ -18,19 +18,17 @@ pub struct Exported {
 impl Store {
     /// Writes the whole record as lines; openings are left out while outcomes are sealed.
     pub fn export(&mut self, out: &mut impl Write, sealed: bool) -> Result<Exported> {
-        let path = self.path.clone();
         let study = self
             .rules()?
             .map(|rules| rules.protocol().study.id.clone())
             .unwrap_or_default();
         let snapshot = self.connection.unchecked_transaction()?;
         let head = rows::head(&snapshot)?;
-        let fault = |source| Fault::file(&path, source);
-        writeln!(out, "{}", Header::new(&study, head, sealed).line()).map_err(fault)?;
+        writeln!(out, "{}", Header::new(&study, head, sealed).line()).map_err(Fault::Output)?;
         rows::each_entry(&snapshot, |entry| {
-            export::write_entry(out, entry, sealed).map_err(fault)
+            export::write_entry(out, entry, sealed).map_err(Fault::Output)
         })?;
-        out.flush().map_err(fault)?;
+        out.flush().map_err(Fault::Output)?;
         Ok(Exported { head, sealed })
     }
 }
