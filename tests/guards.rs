@@ -710,11 +710,37 @@ fn a_journal_beside_a_record_is_not_rolled_back_over_it() {
         let said = study.prereg(&["verify", "study.prereg.db"]);
         assert_ne!(said.code, Some(0), "{said:?}");
     }
-    // A pipe there keeps nobody waiting.
-    fs::write(study.record(), &whole).unwrap();
-    fs::remove_file(&journal).unwrap();
-    put_pipe(&journal);
-    assert_faults(&study, "not-file", "is not a regular file");
+}
+
+#[test]
+fn what_stands_beside_a_record_in_the_place_of_a_file_is_not_written_through() {
+    let study = Recipe::default().lay();
+    study.complete();
+    let place = |suffix: &str| study.base.join(format!("study.prereg.db{suffix}"));
+    tidy(&study);
+    for suffix in ["-journal", "-wal", "-shm"] {
+        put_pipe(&place(suffix));
+        assert_faults(&study, "not-file", "is not a regular file");
+        fs::remove_file(place(suffix)).unwrap();
+    }
+    fs::remove_file(place("-lock")).unwrap();
+    study.write("precious", "my own notes");
+    for suffix in ["-lock", ".anchors"] {
+        for target in ["precious", "nowhere"] {
+            std::os::unix::fs::symlink(target, place(suffix)).unwrap();
+            let said = study.prereg(&["deviate", "--note", "any", "--json"]);
+            assert_eq!(
+                (said.code, said.error_code()),
+                (Some(1), "record-link".to_owned()),
+                "{said:?}"
+            );
+            fs::remove_file(place(suffix)).unwrap();
+        }
+    }
+    let precious = fs::read_to_string(study.base.join("precious")).unwrap();
+    assert_eq!(precious, "my own notes");
+    assert!(!study.base.join("nowhere").exists());
+    study.verify();
 }
 
 #[test]

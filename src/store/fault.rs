@@ -56,8 +56,8 @@ pub enum Fault {
         /// What its file system is called.
         kind: &'static str,
     },
-    /// The record is written through a link.
-    #[error("`{}` is a link, and what belongs beside a record is not beside it; name the file itself, `{}`", path.display(), file.display())]
+    /// A record, or a file beside it, is written through a link.
+    #[error("`{}` is a link, and nothing of a record is written through one; the file itself is `{}`", path.display(), file.display())]
     SymbolicLink {
         /// The link.
         path: PathBuf,
